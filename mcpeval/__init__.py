@@ -1,0 +1,70 @@
+"""Measure LLM agents that work over MCP servers.
+
+Tasks are run by agents (`run`), what they did is scored (`score`), and both are pandas frames.
+The names below are loaded when they are first used: importing the package costs no more than a
+few milliseconds.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+_HOMES = {
+    "types": ["Task", "Run", "ToolCall", "Usage", "Score"],
+    "caching": ["Cache"],
+    "local": ["default_model"],
+    "tasks": ["read_tasks"],
+    "agents": ["Agent"],
+    "evaluators": ["Judge", "Scale", "evaluator", "rule"],
+    "running": ["run"],
+    "scoring": ["score"],
+    "reports": ["summarize", "wide"],
+    "exporting": ["manifest", "read_csv", "read_runs", "to_csv"],
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+_SUBMODULES = ("agents", "errors", "evaluators", "plots", "stats", "testing")
+
+__version__ = "0.1.0"
+__all__ = sorted([*_HOME, *_SUBMODULES, "__version__"])
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+    elif name in _SUBMODULES:
+        value = importlib.import_module(f".{name}", __name__)
+    else:
+        from .errors import did_you_mean
+
+        raise AttributeError(f"module 'mcpeval' has no attribute {name!r}. {did_you_mean(name, __all__)}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+if TYPE_CHECKING:  # so that editors and type checkers see the lazily loaded names
+    from .agents import Agent as Agent
+    from .caching import Cache as Cache
+    from .evaluators import Judge as Judge
+    from .evaluators import Scale as Scale
+    from .evaluators import evaluator as evaluator
+    from .evaluators import rule as rule
+    from .exporting import manifest as manifest
+    from .exporting import read_csv as read_csv
+    from .exporting import read_runs as read_runs
+    from .exporting import to_csv as to_csv
+    from .local import default_model as default_model
+    from .reports import summarize as summarize
+    from .reports import wide as wide
+    from .running import run as run
+    from .scoring import score as score
+    from .tasks import read_tasks as read_tasks
+    from .types import Run as Run
+    from .types import Score as Score
+    from .types import Task as Task
+    from .types import ToolCall as ToolCall
+    from .types import Usage as Usage
