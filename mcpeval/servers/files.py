@@ -1,0 +1,295 @@
+"""The servers of a file: how each is reached, and what must not be printed of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from ..errors import FileError, InputError, did_you_mean
+
+_PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
+_TRANSPORTS = {
+    "stdio": "stdio",
+    "http": "http",
+    "streamable-http": "http",
+    "streamable_http": "http",
+    "streamableHttp": "http",
+    "sse": "sse",
+}
+_KEYS = (
+    *("command", "args", "env", "cwd", "url", "headers", "type", "transport", "connect_timeout", "call_timeout"),
+    *("stdio", "sse", "http", "http_url", "streamable_http"),
+)
+_SHORTEST_SECRET = 4  # a shorter value would be struck out of every word it is part of
+
+
+@dataclass(frozen=True)
+class Server:
+    """One MCP server and how it is reached.
+
+    ``{{VAR}}`` in `command`, `args`, `cwd`, `url` and in the values of `env` and `headers` stands
+    for a variable of the environment; `resolve` puts the values in.
+
+    Attributes
+    ----------
+    name : str
+    transport : {"stdio", "http", "sse", "memory"}
+        ``http`` is streamable HTTP.
+    command, args, env, cwd
+        For ``stdio``.  The process gets `env` beside HOME, LOGNAME, PATH, SHELL, TERM and USER,
+        and no other variable.
+    url, headers
+        For ``http`` and ``sse``.
+    target : MCPServer or callable
+        For ``memory``: a server object of the SDK, which every run then shares, or a function
+        that makes a new one for each.
+    connect_timeout, call_timeout : float
+        Seconds for the start, the list of tools included, and for one call.
+    variables : mapping, optional
+        What ``{{VAR}}`` is looked up in; the environment where it is not given.
+    written : Server, optional
+        Of a resolved server, the one with the ``{{VAR}}``.
+    secrets : mapping
+        Of a resolved server, each value that no message may hold, and what stands for it there.
+    """
+
+    name: str
+    transport: str = "stdio"
+    command: str = ""
+    args: Sequence[str] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    cwd: str | None = None
+    url: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    target: Any = None
+    connect_timeout: float = 30.0
+    call_timeout: float = 60.0
+    variables: Mapping[str, str] | None = field(default=None, repr=False, compare=False)
+    written: Server | None = field(default=None, repr=False, compare=False)
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+
+    def resolve(self, env: Mapping[str, str] | None = None) -> Server:
+        """The same server with the values of its ``{{VAR}}``; a resolved one is returned as it is.
+
+        Parameters
+        ----------
+        env : mapping, optional
+            Looked up instead of `variables`.
+
+        Raises
+        ------
+        InputError
+            A variable is not there; the message names the server and every such variable.
+        """
+        if self.written is not None:
+            return self  # never twice: {{X}} within a value is part of the value
+        known = next(source for source in (env, self.variables, os.environ) if source is not None)
+        used: dict[str, str] = {}
+        missing: set[str] = set()
+
+        def value(match: re.Match[str]) -> str:
+            if match[1] not in known:
+                missing.add(match[1])
+                return match[0]
+            used[match[1]] = str(known[match[1]])
+            return used[match[1]]
+
+        def fill(text: str) -> str:
+            return _PLACEHOLDER.sub(value, text)
+
+        resolved = replace(
+            self,
+            command=fill(self.command),
+            args=tuple(fill(arg) for arg in self.args),
+            env={key: fill(text) for key, text in self.env.items()},
+            cwd=None if self.cwd is None else fill(self.cwd),
+            url=fill(self.url),
+            headers={key: fill(text) for key, text in self.headers.items()},
+            written=self,
+        )
+        if missing:
+            names = ", ".join(sorted(missing))
+            raise InputError(f"server {self.name!r} needs what is not in the environment: {names}")
+        return replace(resolved, secrets=_secrets(resolved, used))
+
+    def check(self, env: Mapping[str, str] | None = None) -> Server:
+        """`resolve`, and see that the command and the folder are there; nothing is started.
+
+        Raises
+        ------
+        InputError
+            A variable, the command or the folder is missing.
+        """
+        server = self.resolve(env)
+        if server.transport != "stdio":
+            return server
+        cwd = Path(server.cwd or ".")
+        if not cwd.is_dir():
+            raise InputError(server.redact(f"server {self.name!r}: the folder cwd={server.cwd!r} does not exist"))
+        # A path is relative to the folder the server starts in; a bare name is looked up.
+        command = str(cwd / server.command) if os.sep in server.command else server.command
+        if shutil.which(command, path=server.env.get("PATH", os.environ.get("PATH"))) is None:
+            message = f"server {self.name!r}: there is no command {server.command!r} that can be run"
+            raise InputError(server.redact(message))
+        return server
+
+    @property
+    def shown(self) -> str:
+        """The command or URL as it may be printed: ``{{VAR}}`` as written, no password, no query."""
+        server = self.written or self
+        if server.transport == "stdio":
+            return " ".join((server.command, *server.args))
+        if server.transport == "memory":
+            return getattr(server.target, "__name__", type(server.target).__name__)
+        url = urlsplit(server.url)
+        return f"{url.scheme}://{url.netloc.rpartition('@')[2]}{url.path}"
+
+    def redact(self, text: str) -> str:
+        """`text` without the values of variables, of `env` and of `headers`."""
+        for secret in sorted(self.secrets, key=len, reverse=True):
+            for spelling in (secret, quote(secret, safe="")):
+                text = text.replace(spelling, self.secrets[secret])
+        return text
+
+
+def _secrets(server: Server, used: Mapping[str, str]) -> dict[str, str]:
+    secrets = {value: f"[env {name}]" for name, value in server.env.items()}
+    for name, value in server.headers.items():
+        # "Bearer abc": a server that repeats the token need not repeat the word before it.
+        secrets |= dict.fromkeys((value, *value.split()), f"[header {name}]")
+    secrets |= {value: f"{{{{{name}}}}}" for name, value in used.items()}
+    url = urlsplit(server.url)
+    secrets |= dict.fromkeys(filter(None, (url.username, url.password, url.query)), "[url]")
+    return {value: name for value, name in secrets.items() if len(value) >= _SHORTEST_SECRET}
+
+
+def read_servers(source: Any, env: Mapping[str, str] | None = None) -> dict[str, Server]:
+    """Read a server file, or what one would hold.
+
+    Both common forms are read: ``{"mcpServers": {name: {"command", "args", "env"}}}`` and
+    ``{name: {"stdio": {...}, "sse": {...}, "http_url": ..., "headers": ..., "env": {...}}}``.
+    Where several transports are named, stdio comes first, then HTTP, then SSE.  A ``url`` without
+    a ``type`` is streamable HTTP, or SSE where its path ends with ``/sse``.
+
+    Parameters
+    ----------
+    source : path, mapping or None
+        A JSON file, or a mapping of names; its values may also be `Server` values, server objects
+        of the MCP SDK, and functions that make one (both run in memory).
+    env : mapping, optional
+        What ``{{VAR}}`` is looked up in, instead of the environment.  A missing one is an error
+        only of a server that is used: see `Server.resolve`.
+
+    Returns
+    -------
+    dict of str to Server
+
+    Raises
+    ------
+    FileError
+        The file is not there, or is not JSON.
+    InputError
+        An entry names no command and no URL, has a value of a wrong type, or a misspelt key.
+    """
+    if source is None:
+        return {}
+    where = "servers"
+    if isinstance(source, (str, os.PathLike)):
+        source, where = _read_json(source), str(source)
+    if not isinstance(source, Mapping):
+        raise InputError(f"{where} should be a mapping of names to servers, not {type(source).__name__}")
+    entries = source.get("mcpServers", source)
+    if not isinstance(entries, Mapping):
+        raise InputError(f"{where}: mcpServers should be a mapping of names to servers, not {type(entries).__name__}")
+    return {name: _server(name, entry, env) for name, entry in entries.items()}
+
+
+def _read_json(path: str | os.PathLike) -> Any:
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except json.JSONDecodeError as error:
+        raise FileError(f"not JSON: {error.msg}", path, error.lineno) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileError(f"cannot be read: {error}", path) from None
+
+
+def _server(name: str, entry: Any, env: Mapping[str, str] | None) -> Server:
+    if isinstance(entry, Server):
+        return replace(entry, name=name)
+    if not isinstance(entry, Mapping):
+        if callable(entry) or any(base.__module__.startswith("mcp.server") for base in type(entry).__mro__):
+            return Server(name, "memory", target=entry)
+        raise InputError(f"server {name!r}: {entry!r:.80} is neither a mapping nor an MCP server")
+    for key in entry:
+        if key not in _KEYS and (near := get_close_matches(str(key), _KEYS, n=1, cutoff=0.8)):
+            raise InputError(f"server {name!r}: unknown key {key!r}. Did you mean {near[0]!r}?")
+    transport, part = _part(name, entry)
+    if not isinstance(part, Mapping):
+        raise InputError(f"server {name!r}: {transport} should be a mapping, not {part!r:.80}")
+    env_of = {**_texts(name, "env", entry.get("env")), **_texts(name, "env", part.get("env"))}
+    part = {**{key: value for key, value in entry.items() if key not in _TRANSPORTS}, **part}
+    need = "command" if transport == "stdio" else "url"
+    if not isinstance(part.get(need), str) or not part[need]:
+        has = ", ".join(map(str, part))
+        raise InputError(f"server {name!r}: a server over {transport} needs {need!r}; it has: {has}")
+    args = part.get("args") or []
+    if not isinstance(args, list):
+        raise InputError(f"server {name!r}: args={args!r:.80} should be a list")
+    return Server(
+        name,
+        transport,
+        command=part["command"] if transport == "stdio" else "",
+        args=tuple(str(arg) for arg in args),
+        env=env_of,
+        cwd=part.get("cwd"),
+        url=part["url"] if transport != "stdio" else "",
+        headers=_texts(name, "headers", part.get("headers")),
+        connect_timeout=_seconds(name, "connect_timeout", part, Server.connect_timeout),
+        call_timeout=_seconds(name, "call_timeout", part, Server.call_timeout),
+        variables=env,
+    )
+
+
+def _part(name: str, entry: Mapping[str, Any]) -> tuple[str, Any]:
+    """The transport of an entry, and the mapping that says how to reach the server over it."""
+    if "stdio" in entry:
+        return "stdio", entry["stdio"]
+    if "http_url" in entry:
+        return "http", {"url": entry["http_url"]}
+    for key in ("http", "streamable_http", "sse"):
+        if isinstance(entry.get(key), Mapping):
+            return _TRANSPORTS[key], entry[key]
+    stated = entry.get("type", entry.get("transport"))
+    if stated is not None:
+        if stated not in _TRANSPORTS:
+            raise InputError(f"server {name!r}: type={stated!r}. {did_you_mean(stated, _TRANSPORTS)}")
+        return _TRANSPORTS[stated], entry
+    if "command" in entry or "url" not in entry:
+        return "stdio", entry
+    return "sse" if urlsplit(str(entry["url"])).path.rstrip("/").endswith("/sse") else "http", entry
+
+
+def _texts(name: str, what: str, values: Any) -> dict[str, str]:
+    if not isinstance(values, Mapping | None):
+        raise InputError(f"server {name!r}: {what}={values!r:.80} should be a mapping of names to texts")
+    texts = {}
+    for key, value in (values or {}).items():
+        if isinstance(value, (Mapping, list)) or value is None:
+            raise InputError(f"server {name!r}: the value of {key!r} in {what} should be a text")
+        texts[key] = value if isinstance(value, str) else json.dumps(value)
+    return texts
+
+
+def _seconds(name: str, what: str, part: Mapping[str, Any], default: float) -> float:
+    value = part.get(what, default)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
+        raise InputError(f"server {name!r}: {what}={value!r} should be a number of seconds above 0")
+    return float(value)
