@@ -1,0 +1,195 @@
+"""Figures of scores frames; each function returns the Axes it drew on.
+
+A figure is as wide as one column of a paper, its colours can be told apart by readers who are
+colour-blind, and an agent keeps its colour in all figures of a session.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from .errors import InputError
+from .reports import summarize
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+WIDTH = 3.4  # inches: one column of most two-column layouts
+_ROW = 0.19  # inches from one line of a figure to the next
+_LABEL = 24  # letters of a label in one line
+_MARKERS = "osD^v"  # the tenth agent and those after it differ from the first nine by their marker
+_STYLE = {
+    "axes.edgecolor": "0.6",
+    "axes.linewidth": 0.6,
+    "axes.labelsize": 8,
+    "axes.titlesize": 8,
+    "font.size": 7,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+}
+
+_seen: dict[str, dict[str, int]] = {}
+
+
+def colours(names: Iterable[Any], *, of: str = "agent") -> list[tuple[float, float, float]]:
+    """The colour of each name: the next free one of a colour-blind-safe palette, then always the same.
+
+    Parameters
+    ----------
+    names : iterable
+        Agents, or whatever a figure tells apart by colour.
+    of : str
+        The column that they are names of; each column starts with the first colour.
+
+    Returns
+    -------
+    list of (red, green, blue)
+        From 0 to 1. The palette has nine colours (seaborn's "colorblind" without its yellow, which
+        is hard to see on white); the tenth name gets the first one again, and in the figures of this
+        module another marker.
+    """
+    palette = _palette()
+    return [palette[_number(name, of) % len(palette)] for name in names]
+
+
+def _palette() -> list[tuple[float, float, float]]:
+    import seaborn as sns
+
+    return [colour for i, colour in enumerate(sns.color_palette("colorblind")) if i != 8]
+
+
+def _number(name: Any, of: str) -> int:
+    seen = _seen.setdefault(of, {})
+    return seen.setdefault(str(name), len(seen))
+
+
+def success(
+    scores: pd.DataFrame, *, by: str | Sequence[str] = "agent", ci: float = 0.95, ax: Axes | None = None
+) -> Axes:
+    """The mean score of each agent with its interval, as a dot plot.
+
+    One line per group, under a heading for each evaluator (and for each value of the other columns
+    of `by`). What could not be scored is said under the name.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        As `score` returns it; reads what `summarize` reads.
+    by : str or list of str
+        Columns that make the groups. The first one (or ``agent``, where it is among them) names the
+        lines and has the colours, the others go into the headings: ``by=["agent", "category"]``.
+    ci : float
+        Confidence of the intervals.
+    ax : matplotlib Axes, optional
+        Where to draw; by default a new figure as wide as a paper's column and as high as needed.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    InputError
+        `scores` has no rows, or as `summarize`.
+    """
+    names = [by] if isinstance(by, str) else list(by)
+    if not names or scores.empty:
+        raise InputError(f"success: nothing to draw: {len(scores)} rows of scores, by={by!r}")
+    colour = "agent" if "agent" in names else names[0]
+    headed = [name for name in names if name != colour]
+    if "evaluator" in scores.columns and "evaluator" not in names:
+        headed.insert(0, "evaluator")
+    lines = _lines(summarize(scores, [*headed, colour], ci=ci), headed, colour)
+
+    import matplotlib.pyplot as plt
+    import seaborn as sns
+
+    label = f"Score ({100 * ci:g} % interval over tasks)"
+    if ax is not None:
+        return _draw(ax, lines, colour, label)
+    with sns.axes_style("white", rc=_STYLE), plt.rc_context(_STYLE):
+        height = 0.5 + _ROW * sum(line.height for line in lines)
+        _, ax = plt.subplots(figsize=(WIDTH, height), layout="constrained")
+        return _draw(ax, lines, colour, label)
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A line of a dot plot: a heading, or (where there is a `row` of a summary) a group."""
+
+    text: str
+    height: float  # in lines of text
+    name: Any = None
+    row: Any = None
+
+
+def _lines(table: pd.DataFrame, headed: Sequence[str], colour: str) -> list[_Line]:
+    groups: dict[str, list[Any]] = {}
+    for row in table.to_dict("records"):
+        groups.setdefault(", ".join(_text(row[name]) for name in headed), []).append(row)
+    lines = []
+    for heading, rows in groups.items():
+        if headed:
+            text = _short(heading, 1.6 * _LABEL)
+            lines.append(_Line(text, 1.0 + 0.7 * text.count("\n") + (0.3 if lines else 0.0)))
+        for row in rows:
+            text = _short(_text(row[colour]), _LABEL)
+            if row["n"] and row["unscored"]:
+                text += f"\n{row['unscored']} of {row['n'] + row['unscored']} unscored"
+            lines.append(_Line(text, 1.0 + 0.7 * text.count("\n"), row[colour], row))
+    return lines
+
+
+def _draw(ax: Axes, lines: Sequence[_Line], colour: str, label: str) -> Axes:
+    ends = list(accumulate(line.height for line in lines))
+    ys = [end - min(line.height, 1.0 + 0.7 * line.text.count("\n")) / 2 for end, line in zip(ends, lines, strict=True)]
+    for y, line in zip(ys, lines, strict=True):
+        if line.row is None:
+            ax.text(0.0, y, line.text, va="center", weight="bold", transform=ax.get_yaxis_transform())
+        else:
+            _draw_group(ax, y, line, colour)
+    groups = [(y, line.text) for y, line in zip(ys, lines, strict=True) if line.row is not None]
+    ax.set_yticks([y for y, _ in groups], [text for _, text in groups])
+    ax.set_ylim(ends[-1] + 0.15, -0.15)
+    ax.set_xlim(-0.03, 1.03)
+    ax.set_xticks([0.0, 0.25, 0.5, 0.75, 1.0], ["0", ".25", ".5", ".75", "1"])
+    ax.set_xlabel(label)
+    ax.grid(visible=False, axis="y")
+    ax.grid(visible=True, axis="x", color="0.88", linewidth=0.6)
+    ax.set_axisbelow(True)
+    ax.tick_params(length=0)
+    for side in ("left", "right", "top"):
+        ax.spines[side].set_visible(False)
+    return ax
+
+
+def _draw_group(ax: Axes, y: float, line: _Line, of: str) -> None:
+    row, (colour,) = line.row, colours([line.name], of=of)
+    if pd.isna(row["score"]):
+        ax.text(0.0, y, f"none of {row['unscored']} rows scored", va="center", color="0.45", style="italic")
+        return
+    if not pd.isna(row["low"]):
+        ax.hlines(y, row["low"], row["high"], color=colour, linewidth=1.6)
+    marker = _MARKERS[_number(line.name, of) // len(_palette()) % len(_MARKERS)]
+    ax.scatter(row["score"], y, s=22, color=colour, marker=marker, linewidths=0, zorder=3, label=_text(line.name))
+
+
+def _text(value: Any) -> str:
+    return "(none)" if pd.isna(value) else str(value).replace("$", r"\$")  # no formula in a name
+
+
+def _short(text: str, width: float) -> str:
+    """`text` in at most two lines; what does not fit is left out of its middle."""
+    width = int(width)
+    if len(text) > 2 * width:
+        text = f"{text[: width - 1]}…{text[-width + 1 :]}"
+    lines = textwrap.wrap(text, width) or [""]
+    if len(lines) > 2:  # it broke at words and did not fit; between letters it does
+        lines = [text[:width], text[width:]]
+    return "\n".join(lines)
