@@ -36,6 +36,8 @@ _SETTINGS = {
     "eviction_policy": "none",
     "size_limit": 2**62,
     "cull_limit": 0,
+    # A killed process loses nothing; only a power cut may lose the last commits. Waiting for the disk at
+    # each of them (2) takes several milliseconds of the loop on which all calls run.
     "sqlite_synchronous": 1,
     "sqlite_trusted_schema": 0,
 }
@@ -139,11 +141,7 @@ def _write_store(folder: Path) -> diskcache.Cache:
     while True:
         try:
             _forget_foreign_settings(folder / DATABASE)
-            store = diskcache.Cache(str(folder), timeout=_PATIENCE, disk=_JsonDisk, **_SETTINGS)
-            # Full sync from here on: a power cut loses no paid answer either.  Not sooner, because opening
-            # makes some forty commits, each of which would wait for the disk.
-            store.reset("sqlite_synchronous", 2)
-            return store
+            return diskcache.Cache(str(folder), timeout=_PATIENCE, disk=_JsonDisk, **_SETTINGS)
         except sqlite3.OperationalError as error:
             # diskcache opens with no wait for locks, and repeats only some of its statements itself.
             if not _named(error, "SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL") or time.monotonic() > deadline:

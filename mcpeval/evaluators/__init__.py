@@ -1,0 +1,30 @@
+"""What can be said of a run: rules (chains), functions and judges, each an evaluator."""
+
+from __future__ import annotations
+
+from .base import Context, as_evaluator, as_evaluators, evaluate_row, required_columns, to_score, to_scores
+from .chains import FunctionResult, compare_func, eval_func
+from .functions import evaluator
+from .judges import Judge
+from .rules import Rule, missing_functions, rule, rules_of
+from .scales import Scale
+
+__all__ = [
+    "Context",
+    "FunctionResult",
+    "Judge",
+    "Rule",
+    "Scale",
+    "as_evaluator",
+    "as_evaluators",
+    "compare_func",
+    "eval_func",
+    "evaluate_row",
+    "evaluator",
+    "missing_functions",
+    "required_columns",
+    "rule",
+    "rules_of",
+    "to_score",
+    "to_scores",
+]
