@@ -1,0 +1,13 @@
+"""The strategy ``basic``: the question, and one answer of the model; no tools."""
+
+from __future__ import annotations
+
+from ..types import Run, Task
+from .base import QUESTION, Agent, answer_of, strategy
+from .session import Session
+
+
+@strategy("basic", uses_tools=False, reads=QUESTION)
+async def loop(agent: Agent, task: Task, session: Session) -> Run:
+    """Ask once."""
+    return answer_of(await agent.ask(session, agent.opening(task)))
