@@ -10,15 +10,19 @@ import re
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
-AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
+_AGAIN = (408, 409, 425, 429)  # and every 5xx
 _FIRST_WAIT = 0.5  # seconds; doubled at each further attempt
-_QUOTA = ("insufficient_quota", "exceeded your current quota", "billing", "credit balance")
+# Not the word billing: OpenAI's limits per minute advise to add a payment method.
+_QUOTA = ("insufficient_quota", "exceeded your current quota", "credit balance")
 _CONTEXT = (
     "context_length_exceeded",
     "maximum context length",
     "available context size",
+    "exceeds the maximum number of tokens",
     "prompt is too long",
 )
+# "Please retry in 33.1s" (Gemini, whose limits per minute bear the words of a used-up quota), "try again in 20s"
+_RETRY_IN = re.compile(r"(?:retry|try again) in (\d+(?:\.\d+)?) ?s|retrydelay\W+(\d+(?:\.\d+)?)s", re.IGNORECASE)
 _PREFIX = re.compile(r"^(?:(?:litellm\.)?\w*(?:Error|Exception|Timeout)(?:: | - ))+")
 
 
@@ -66,14 +70,17 @@ def read_failure(error: BaseException, now: float) -> Failure:
         return Failure(text, "context", status=status)
     if type(error).__name__ == "ContentPolicyViolationError":
         return Failure(text, "filtered", status=status)
-    quota = status == 429 and any(sign in said for sign in _QUOTA)
+    asked = retry_after(headers, now)
+    if asked is None and (told := _RETRY_IN.search(said)):
+        asked = float(told[1] or told[2])
+    quota = status == 429 and asked is None and any(sign in said for sign in _QUOTA)
     kind = {401: "auth", 403: "auth", 408: "timeout", 504: "timeout", 429: "rate"}.get(status, "model")
     return Failure(
         f"the quota is used up: {text}" if quota else text,
         kind,
-        again=code in AGAIN and not quota,
+        again=not quota and isinstance(code, int) and (code in _AGAIN or 500 <= code < 600),
         status=status,
-        retry_after=retry_after(headers, now),
+        retry_after=asked,
     )
 
 
@@ -99,9 +106,9 @@ def pause(attempt: int, asked: float | None, max_wait: float) -> float | None:
     """Seconds to wait after the failed attempt number `attempt` (from 0).
 
     What the provider asked for, with up to a tenth more so that many callers do not come back
-    together; else exponential with jitter, at most `max_wait`. None where the provider asks for more
-    than `max_wait`: waiting less would only fail again.
+    together; else (nothing, or 0) exponential with jitter, at most `max_wait`. None where the provider
+    asks for more than `max_wait`: waiting less would only fail again.
     """
-    if asked is None:
+    if not asked:
         return min(max_wait, _FIRST_WAIT * 2**attempt) * random.uniform(0.5, 1.0)
     return None if asked > max_wait else asked * random.uniform(1.0, 1.1)

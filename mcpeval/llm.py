@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 MODES = ("json_schema", "tools", "json", "md_json")
 _LOGGED_IN = ("github_copilot", "chatgpt")  # looking for their keys begins a login over the network
 _SAMPLING = ("temperature", "top_p", "presence_penalty", "frequency_penalty")
+_REFUSES = re.compile(r"unsupported|(?:not|n't) support|deprecated for this model")
 _OURS = {
     "num_retries": "retries=",
     "max_retries": "retries=",
@@ -218,7 +219,7 @@ def _refused(request: Request) -> list[str]:
 def _refusal(error: Exception, sent: Mapping[str, Any]) -> str | None:
     """The sampling parameter that this model does not take, where that is what the error says."""
     text = str(error).lower()
-    if getattr(error, "status_code", None) != 400 or "support" not in text:
+    if getattr(error, "status_code", None) != 400 or not _REFUSES.search(text):
         return None
     return next((name for name in _SAMPLING if name in sent and re.search(rf"\b{name}\b", text)), None)
 

@@ -23,7 +23,6 @@ from functools import cache as memo
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from urllib.request import getproxies, urlopen
 from weakref import WeakKeyDictionary
 
 from .errors import InputError, ModelError, did_you_mean
@@ -154,6 +153,8 @@ def _start(model: str, path: Path) -> str:
 
 def _spare_loopback_the_proxy() -> None:
     """Where the environment sets a proxy, calls to this machine's loopback would go to it too."""
+    from urllib.request import getproxies
+
     spared = os.environ.get("no_proxy") or os.environ.get("NO_PROXY") or ""
     if getproxies() and not {"*", "127.0.0.1"} & set(spared.replace(" ", "").split(",")):
         os.environ["no_proxy"] = os.environ["NO_PROXY"] = f"{spared},127.0.0.1".lstrip(",")
@@ -161,6 +162,8 @@ def _spare_loopback_the_proxy() -> None:
 
 def _answers(base: str, path: str = "/health", timeout: float = 3.0) -> Any:
     """What a server says at `path`; None where nobody is there, or not in time."""
+    from urllib.request import urlopen
+
     try:
         with urlopen(base + path, timeout=timeout) as answer:
             return json.load(answer)
@@ -245,14 +248,7 @@ def _installed() -> bool:
 
 
 def default_model() -> str:
-    """The model where none is named: ``MCPEVAL_MODEL``, else the embedded one, with a warning.
-
-    Examples
-    --------
-    >>> os.environ["MCPEVAL_MODEL"] = "openai/gpt-4.1-mini"
-    >>> default_model()
-    'openai/gpt-4.1-mini'
-    """
+    """The model where none is named: ``MCPEVAL_MODEL``, else the embedded one, with a warning."""
     if model := os.environ.get("MCPEVAL_MODEL"):
         return model
     _warn_once()

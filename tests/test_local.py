@@ -147,9 +147,6 @@ def test_a_proxy_in_the_environment_is_not_asked_for_loopback():
 
 # --- a process that ends or forks -------------------------------------------------------------
 
-# LiteLLM logs in the background after an answer, and imports for it: a fork would leave the child half an import.
-SETTLE = "time.sleep(0.5)\n"
-
 
 def test_a_process_that_used_it_ends_in_silence():
     done = python(START)
@@ -164,7 +161,7 @@ def test_a_process_that_ends_in_the_middle_of_an_answer_ends_in_silence_and_with
 
 def test_a_forked_child_goes_on_with_it_and_ends_with_its_status():
     child = "\nif not os.fork():\n    sys.exit(3 if ask().text == first else 4)\n"
-    done = python(START + SETTLE + child + "status = os.wait()[1]\nassert ask().text == first\nprint(status)")
+    done = python(START + child + "status = os.wait()[1]\nassert ask().text == first\nprint(status)")
     assert (done.stdout, done.stderr, done.returncode) == (f"{3 << 8}\n", "", 0)
 
 
@@ -181,7 +178,7 @@ if not os.fork():
     sys.exit(0)
 """
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    subprocess.run([sys.executable, "-c", START + SETTLE + child], check=True, timeout=120, env=env)
+    subprocess.run([sys.executable, "-c", START + child], check=True, timeout=120, env=env)
 
     async def wait():
         while not told.exists():

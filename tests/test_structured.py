@@ -1,5 +1,6 @@
 """`structured`, against a real endpoint on loopback that counts what it is asked."""
 
+import asyncio
 import copy
 import json
 import pickle
@@ -115,6 +116,22 @@ def test_what_a_re_ask_cannot_mend_is_an_error_after_one_request(ask, cache, end
     assert caught.value.error_class == kind and endpoint.count == 1 and len(cache) == 0
     if kind in ("truncated", "filtered"):
         assert caught.value.usage.tokens_in == 100
+
+
+def test_cancelling_closes_the_connection(ask, endpoint):
+    ask()
+
+    async def main():
+        how = {"api_base": endpoint.base, "api_key": "sk-test"}
+        call = asyncio.create_task(llm.structured("openai/hang", ASK, Verdict, **how))
+        for state in (lambda: endpoint.inflight, lambda: endpoint.aborted):
+            while not state():
+                await asyncio.sleep(0.01)
+            call.cancel()
+        await asyncio.wait([call])
+        return call.cancelled()
+
+    assert run_sync(asyncio.wait_for(main(), 30))
 
 
 def test_re_asks_and_retries_do_not_multiply(ask, endpoint):
