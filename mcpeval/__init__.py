@@ -16,14 +16,15 @@ _HOMES = {
     "local": ["default_model"],
     "tasks": ["read_tasks"],
     "agents": ["Agent"],
-    "evaluators": ["Judge", "Scale", "evaluator", "rule"],
+    "evaluators": ["Judge", "Scale", "evaluator", "rule", "tool_call", "tool_calls"],
     "running": ["run"],
     "scoring": ["score"],
+    "trajectories": ["tool_metrics"],
     "reports": ["summarize", "wide"],
     "exporting": ["manifest", "read_csv", "read_runs", "to_csv"],
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
-_SUBMODULES = ("agents", "errors", "evaluators", "plots", "stats", "testing")
+_SUBMODULES = ("agents", "errors", "evaluators", "interop", "plots", "stats", "testing")
 
 __version__ = "0.1.0"
 __all__ = sorted([*_HOME, *_SUBMODULES, "__version__"])
@@ -53,6 +54,8 @@ if TYPE_CHECKING:  # so that editors and type checkers see the lazily loaded nam
     from .evaluators import Scale as Scale
     from .evaluators import evaluator as evaluator
     from .evaluators import rule as rule
+    from .evaluators import tool_call as tool_call
+    from .evaluators import tool_calls as tool_calls
     from .exporting import manifest as manifest
     from .exporting import read_csv as read_csv
     from .exporting import read_runs as read_runs
@@ -63,6 +66,7 @@ if TYPE_CHECKING:  # so that editors and type checkers see the lazily loaded nam
     from .running import run as run
     from .scoring import score as score
     from .tasks import read_tasks as read_tasks
+    from .trajectories import tool_metrics as tool_metrics
     from .types import Run as Run
     from .types import Score as Score
     from .types import Task as Task

@@ -16,6 +16,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from ._fork import watch
 from .errors import InputError
 
 T = TypeVar("T")
@@ -28,6 +29,7 @@ class _LoopThread:
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
+        watch(self.loop)
         self._closing = False
         self.thread = threading.Thread(target=self._turn, name="mcpeval-loop", daemon=True)
         self.thread.start()

@@ -1,4 +1,4 @@
-"""Intervals: arrays in, two numbers out.  Nothing here knows of frames.
+"""Intervals and estimates: arrays in, numbers out.  Nothing here knows of frames.
 
 What is drawn from a population is the *task*; trials of one task are not independent of each
 other.  So a rate with one trial per task gets a Wilson interval, a rate with repeated trials a
@@ -7,6 +7,7 @@ clustered one, and any other mean an interval over the means of the tasks.
 
 from __future__ import annotations
 
+from math import comb
 from statistics import NormalDist
 
 import numpy as np
@@ -173,3 +174,64 @@ def bca(means: ArrayLike, *, ci: float = 0.95, resamples: int = 9999, seed: int 
 def constant(means: np.ndarray) -> bool:
     """Whether all of `means`, shape (tasks,), are the same."""
     return float(np.ptp(means)) < 1e-12
+
+
+def assignment(weights: ArrayLike) -> np.ndarray:
+    """The one-to-one assignment of rows to columns with the largest sum of weights.
+
+    Parameters
+    ----------
+    weights : array-like, shape (rows, columns)
+
+    Returns
+    -------
+    ndarray of int, shape (rows,)
+        The column of each row; -1 for a row without one, where there are fewer columns.
+
+    References
+    ----------
+    `scipy.optimize.linear_sum_assignment`: Crouse (2016), IEEE Trans. Aerospace and Electronic
+    Systems 52, 1679-1696.
+
+    Examples
+    --------
+    >>> assignment([[2, 1], [2, 0]]).tolist()  # taking each row's best in turn gives 2, this 3
+    [1, 0]
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    weights = np.asarray(weights, dtype=float)
+    found = np.full(len(weights), -1)
+    rows, columns = linear_sum_assignment(weights, maximize=True)
+    found[rows] = columns
+    return found
+
+
+def pass_hat_k(passed: ArrayLike, trials: ArrayLike, k: int) -> float:
+    """pass^k: the chance that all of `k` trials of a task pass, averaged over tasks.
+
+    Parameters
+    ----------
+    passed, trials : array-like of int, shape (tasks,)
+        How many of how many trials of each task passed.
+    k : int
+
+    Returns
+    -------
+    float
+        The mean over tasks of C(passed, k) / C(trials, k), which is unbiased; NaN where there are no
+        tasks, or one has fewer than `k` trials.
+
+    References
+    ----------
+    Yao, Shinn, Razavi & Narasimhan (2024), tau-bench, arXiv 2406.12045.
+
+    Examples
+    --------
+    >>> pass_hat_k([4, 2], [4, 4], 2)
+    0.5833333333333334
+    """
+    pairs = list(zip(np.asarray(passed).tolist(), np.asarray(trials).tolist(), strict=True))
+    if not pairs or any(n < k for _, n in pairs):
+        return float("nan")
+    return float(np.mean([comb(int(c), k) / comb(int(n), k) for c, n in pairs]))

@@ -8,6 +8,7 @@ from .functions import evaluator
 from .judges import Judge
 from .rules import Rule, missing_functions, rule, rules_of
 from .scales import Scale
+from .tool_use import assert_tool_calls, tool_call, tool_calls
 
 __all__ = [
     "Context",
@@ -17,6 +18,7 @@ __all__ = [
     "Scale",
     "as_evaluator",
     "as_evaluators",
+    "assert_tool_calls",
     "compare_func",
     "eval_func",
     "evaluate_row",
@@ -27,4 +29,6 @@ __all__ = [
     "rules_of",
     "to_score",
     "to_scores",
+    "tool_call",
+    "tool_calls",
 ]

@@ -7,6 +7,7 @@ what was there.
 from __future__ import annotations
 
 import csv
+import importlib
 import io
 import json
 import os
@@ -20,7 +21,7 @@ from typing import Any
 import pandas as pd
 
 from ..errors import FileError, InputError, did_you_mean
-from ..frames import RUN_COLUMNS, SCORE_COLUMNS, TASK_COLUMNS, clean_text, column
+from ..frames import RUN_COLUMNS, SCORE_COLUMNS, TASK_COLUMNS, clean_text, column, runs_frame
 from . import cells
 from .provenance import manifest
 
@@ -28,6 +29,10 @@ _KNOWN = {**RUN_COLUMNS, **TASK_COLUMNS, **SCORE_COLUMNS}
 _FIELD_LIMIT = 2**31 - 1
 _field_limit = threading.Lock()  # the csv module has one limit for the whole process
 _PARQUET_KEY = b"mcpeval"
+
+#: Modules that read other systems' result files: ``reads(data)`` says whether parsed JSON is theirs,
+#: ``rows(data)`` gives the rows of a runs frame.
+TRANSCRIPTS = ["mcpeval.interop.tau"]
 
 
 def to_csv(frame: pd.DataFrame, path: str | os.PathLike[str]) -> Path:
@@ -172,7 +177,7 @@ def read_parquet(path: str | os.PathLike[str]) -> pd.DataFrame:
     for i in ours.get("nested", ()):
         texts = frame.iloc[:, i]
         values = [None if missing else json.loads(text) for text, missing in zip(texts, texts.isna(), strict=True)]
-        frame.isetitem(i, pd.Series(column(values, "object"), dtype=object, index=frame.index))
+        frame.isetitem(i, pd.Series(column(values, "object").to_numpy(), dtype=object, index=frame.index))
     return _with_judges(frame, ours.get("judges") or {})
 
 
@@ -182,8 +187,9 @@ def read_runs(path: str | os.PathLike[str]) -> pd.DataFrame:
     Parameters
     ----------
     path : path-like
-        ``.csv`` (`read_csv`), ``.parquet`` (`read_parquet`) or ``.jsonl``: one JSON object a line,
-        whose keys are the columns.
+        ``.csv`` (`read_csv`), ``.parquet`` (`read_parquet`), ``.jsonl``: one JSON object a line,
+        whose keys are the columns, or ``.json``: the result file of another system that a module
+        named in `TRANSCRIPTS` reads, such as tau-bench and tau2-bench.
 
     Returns
     -------
@@ -192,14 +198,31 @@ def read_runs(path: str | os.PathLike[str]) -> pd.DataFrame:
     Raises
     ------
     FileError
-        The file is not there, its suffix is another, or a line is no JSON object.
+        The file is not there, its suffix is another, a line is no JSON object, or nobody knows the
+        form of a ``.json`` file.
     """
-    readers = {".csv": read_csv, ".parquet": read_parquet, ".jsonl": _read_jsonl}
+    readers = {".csv": read_csv, ".parquet": read_parquet, ".jsonl": _read_jsonl, ".json": _read_transcripts}
     source = Path(path)
     reader = readers.get(source.suffix.lower())
     if reader is None:
         raise FileError(f"no reader for the suffix {source.suffix!r}. {did_you_mean(source.suffix, readers)}", source)
     return reader(_existing(source))
+
+
+def _read_transcripts(path: Path) -> pd.DataFrame:
+    try:
+        data = json.loads(_text(path))
+    except (ValueError, RecursionError) as error:
+        raise FileError(f"no JSON: {error}", path) from error
+    for name in TRANSCRIPTS:
+        reader = importlib.import_module(name)
+        if reader.reads(data):
+            try:
+                return runs_frame(reader.rows(data))
+            except InputError as error:
+                raise FileError(str(error), path) from error
+    known = ", ".join(name.rpartition(".")[2] for name in TRANSCRIPTS)
+    raise FileError(f"no known form of transcripts (known: {known}); a file with one row a line is .jsonl", path)
 
 
 def _read_jsonl(path: Path) -> pd.DataFrame:

@@ -1,0 +1,202 @@
+"""Transcripts of tau-bench and tau2-bench as runs.
+
+tau-bench's result file is a list of records with ``traj`` and ``reward``; tau2's is one object with
+``tasks`` and ``simulations``.  `mcpeval.read_runs` reads both.  The reward is
+``metadata["reward"]``: ``score(runs, {"reward": lambda metadata: metadata["reward"]})``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..errors import InputError
+from ..types import ToolCall
+from ..messages import from_openai, wire_result
+
+# What ended a simulation of tau2 that the agent is to be blamed for: it ran out of steps, or of errors.
+_LIMITS = ("max_steps", "too_many_errors")
+_ENDED = ("user_stop", "agent_stop")
+
+
+def reads(data: Any) -> bool:
+    """Whether parsed JSON is a result file of tau-bench or of tau2-bench."""
+    if isinstance(data, Mapping):
+        return isinstance(data.get("simulations"), list) and isinstance(data.get("tasks"), list)
+    return isinstance(data, list) and bool(data) and all(isinstance(one, Mapping) and "traj" in one for one in data)
+
+
+def rows(data: Any) -> list[dict[str, Any]]:
+    """The rows of a runs frame, one for each trajectory.
+
+    Parameters
+    ----------
+    data : list or dict
+        The parsed result file.
+
+    Returns
+    -------
+    list of dict
+        ``expected_tool_calls`` are the task's actions: those of the agent, where the simulated user
+        acts as well. ``question`` is the user's instruction, ``reference`` what has to be said to
+        the user, ``output`` the agent's last words. ``metadata`` has ``source``, ``reward``,
+        ``reward_info``, and of tau2 ``termination_reason`` and ``user_tool_calls``.
+        tau-bench does not name the model, and gives no cost of the agent's.
+
+    Raises
+    ------
+    InputError
+        A record has not what it should.
+    """
+    if isinstance(data, Mapping):
+        tasks = {str(task.get("id")): task for task in data["tasks"]}
+        return [_tau2(record, tasks, data.get("info") or {}, place) for place, record in enumerate(data["simulations"])]
+    return [_tau_bench(record, place) for place, record in enumerate(data)]
+
+
+# --- tau-bench -----------------------------------------------------------------------------------
+
+
+def _tau_bench(record: Mapping[str, Any], place: int) -> dict[str, Any]:
+    messages, info = _list(record, "traj", place), record.get("info") or {}
+    task, error = info.get("task") or {}, info.get("error")
+    calls = [_marked(call) for call in from_openai(messages)]
+    return {
+        **_base("tau-bench", record, messages, calls),
+        "run_id": f"{record.get('task_id')}-{record.get('trial', 0)}",
+        "question": task.get("instruction"),
+        "reference": task.get("outputs") or None,
+        "expected_tool_calls": _actions(task.get("actions")),
+        "status": "error" if error else "ok",
+        "error": error,
+        "error_class": "harness" if error else None,
+        "metadata": {"source": "tau-bench", "reward": record.get("reward"), "reward_info": info.get("reward_info")},
+    }
+
+
+def _marked(call: ToolCall) -> ToolCall:
+    """tau-bench's tools say in their text that they failed: ``Error: ...``."""
+    content = (call.result or {}).get("content") or [{}]
+    failed = str(content[0].get("text", "")).startswith("Error")
+    return ToolCall(None, call.name, call.arguments, {**call.result, "isError": True}, True) if failed else call
+
+
+# --- tau2 ----------------------------------------------------------------------------------------
+
+
+def _tau2(record: Mapping[str, Any], tasks: Mapping[str, Any], info: Mapping[str, Any], place: int) -> dict[str, Any]:
+    given = _list(record, "messages", place)
+    task = tasks.get(str(record.get("task_id"))) or {}
+    criteria, agent = task.get("evaluation_criteria") or {}, info.get("agent_info") or {}
+    messages = [_chat(message) for message in given if message.get("requestor") != "user"]
+    reason, reward = record.get("termination_reason"), record.get("reward_info") or {}
+    bad = reason not in (None, *_ENDED)
+    answers = [message for message in given if message.get("role") == "assistant"]
+    return {
+        **_base("tau2", record, messages, _tau2_calls(given, "assistant")),
+        "run_id": record.get("id") or f"{record.get('task_id')}-{record.get('trial', 0)}",
+        "category": (info.get("environment_info") or {}).get("domain_name"),
+        "agent": agent.get("implementation"),
+        "model": agent.get("llm"),
+        "question": _instructions(task),
+        "reference": criteria.get("communicate_info") or None,
+        "expected_tool_calls": _actions(criteria.get("actions")),
+        "status": "error" if bad else "ok",
+        "error": f"the simulation ended by {reason}" if bad else None,
+        "error_class": ("turn_limit" if reason in _LIMITS else "harness") if bad else None,
+        "tokens_in": _tokens(answers, "prompt_tokens"),
+        "tokens_out": _tokens(answers, "completion_tokens"),
+        "cost_usd": record.get("agent_cost"),
+        "seconds": record.get("duration"),
+        "metadata": {
+            "source": "tau2",
+            "reward": reward.get("reward"),
+            "reward_info": record.get("reward_info"),
+            "termination_reason": reason,
+            "user_tool_calls": [call.to_dict() for call in _tau2_calls(given, "user")],
+        },
+    }
+
+
+def _tau2_calls(messages: Sequence[Mapping[str, Any]], requestor: str) -> list[ToolCall]:
+    answers = {one.get("id"): one for one in messages if one.get("role") == "tool" and _by(one) == requestor}
+    calls = []
+    for message in messages:
+        for asked in message.get("tool_calls") or ():
+            if _by(asked) == requestor:
+                answer = answers.get(asked.get("id"))
+                failed = bool(answer and answer.get("error"))
+                result = answer and wire_result(answer.get("content"), is_error=failed)
+                calls.append(ToolCall(None, asked["name"], asked.get("arguments") or {}, result, failed))
+    return calls
+
+
+def _by(given: Mapping[str, Any]) -> str:
+    return given.get("requestor") or "assistant"
+
+
+def _chat(message: Mapping[str, Any]) -> dict[str, Any]:
+    """One of tau2's messages as an OpenAI chat message; the user's own tools stay out of it."""
+    if message.get("role") == "tool":
+        return {"role": "tool", "tool_call_id": message.get("id"), "content": message.get("content")}
+    chat = {"role": message.get("role"), "content": message.get("content")}
+    calls = [
+        {
+            "id": call.get("id"),
+            "type": "function",
+            "function": {"name": call.get("name"), "arguments": json.dumps(call.get("arguments") or {})},
+        }
+        for call in message.get("tool_calls") or ()
+        if _by(call) != "user"
+    ]
+    return {**chat, "tool_calls": calls} if calls else chat
+
+
+def _instructions(task: Mapping[str, Any]) -> str | None:
+    given = (task.get("user_scenario") or {}).get("instructions")
+    if not isinstance(given, Mapping):
+        return given
+    parts = (given.get(key) for key in ("reason_for_call", "known_info", "unknown_info", "task_instructions"))
+    return "\n".join(part for part in parts if part)
+
+
+def _tokens(answers: Sequence[Mapping[str, Any]], kind: str) -> int | None:
+    counts = [(answer.get("usage") or {}).get(kind) for answer in answers if answer.get("usage")]
+    return sum(counts) if counts and None not in counts else None
+
+
+# --- both ----------------------------------------------------------------------------------------
+
+
+def _base(source: str, record: Mapping[str, Any], messages: Sequence[Any], calls: Sequence[ToolCall]) -> dict[str, Any]:
+    answers = [message for message in messages if message.get("role") == "assistant"]
+    return {
+        "task_id": str(record.get("task_id")),
+        "agent": source,
+        "trial": record.get("trial") or 0,
+        "output": next((answer["content"] for answer in reversed(answers) if answer.get("content")), None),
+        "messages": list(messages),
+        "tool_calls": [call.to_dict() for call in calls],
+        "turns": len(answers),
+        "n_tool_calls": len(calls),
+    }
+
+
+def _actions(given: Any) -> list[dict[str, Any]] | None:
+    if not isinstance(given, list):
+        return None
+    actions = []
+    for action in given:
+        if _by(action) == "assistant":
+            call = {"name": action.get("name"), "arguments": action.get("arguments", action.get("kwargs")) or {}}
+            extra = {"id": action.get("action_id"), "compare_args": action.get("compare_args")}
+            actions.append({**call, **{key: value for key, value in extra.items() if value is not None}})
+    return actions
+
+
+def _list(record: Any, key: str, place: int) -> list[Any]:
+    given = record.get(key) if isinstance(record, Mapping) else None
+    if not isinstance(given, list) or not all(isinstance(one, Mapping) for one in given):
+        raise InputError(f"record {place}: {key}={given!r:.100} should be a list of messages")
+    return given
