@@ -4,18 +4,33 @@ from __future__ import annotations
 
 from .base import Context, as_evaluator, as_evaluators, evaluate_row, required_columns, to_score, to_scores
 from .chains import FunctionResult, compare_func, eval_func
+from .embeddings import EmbeddingSimilarity
 from .functions import evaluator
 from .judges import Judge
+from .limits import CostLimit, LatencyLimit
 from .rules import Rule, missing_functions, rule, rules_of
 from .scales import Scale
+from .sequences import AgentChain, Trajectory
+from .text import Contains, Excludes, JsonFormat, Length, Matches, Similarity
 from .tool_use import assert_tool_calls, tool_call, tool_calls
 
 __all__ = [
+    "AgentChain",
+    "Contains",
     "Context",
+    "CostLimit",
+    "EmbeddingSimilarity",
+    "Excludes",
     "FunctionResult",
+    "JsonFormat",
     "Judge",
+    "LatencyLimit",
+    "Length",
+    "Matches",
     "Rule",
     "Scale",
+    "Similarity",
+    "Trajectory",
     "as_evaluator",
     "as_evaluators",
     "assert_tool_calls",
