@@ -110,6 +110,14 @@ def _from_numpy(value: Any) -> Any:
     return value
 
 
+def cells_of(column: pd.Series) -> list[Any]:
+    """The cells of a column as plain Python values; a missing one is None, whatever the dtype."""
+    cells = column.tolist()
+    if isinstance(column.dtype, pd.StringDtype) and not column.hasnans:
+        return cells  # texts throughout
+    return [plain(cell) for cell in cells]
+
+
 def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """The rows of `frame` as dicts of plain Python values.
 
@@ -119,7 +127,7 @@ def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
         One per row, in order; a missing cell is None, whatever its column's dtype.
     """
     names = [str(name) for name in frame.columns]
-    columns = [[plain(cell) for cell in frame.iloc[:, i].tolist()] for i in range(len(names))]
+    columns = [cells_of(frame.iloc[:, i]) for i in range(len(names))]
     if not columns:
         return [{} for _ in range(len(frame))]
     return [dict(zip(names, cells)) for cells in zip(*columns)]
@@ -127,24 +135,46 @@ def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 def column(values: Sequence[Any], dtype: str) -> Any:
     """`values` (plain Python, None where missing) as an array of `dtype` for a frame."""
+    if len(values) > 1 and _all_the_same(values, dtype):
+        return column(values[:1], dtype).repeat(len(values))
     if dtype == "str":
-        texts = [None if v is None else clean_text(v if isinstance(v, str) else str(v)) for v in values]
-        return pd.array(texts, dtype="str")
+        if set(map(type, values)) != {str} or not all(map(str.isascii, values)):
+            values = [None if v is None else clean_text(v if isinstance(v, str) else str(v)) for v in values]
+        return pd.array(values, dtype="str")
     if dtype == "object":
-        cells = np.empty(len(values), dtype=object)
-        cells[:] = list(values)  # a list of equal-length lists would become a matrix in one step
+        cells = np.fromiter(values, object, len(values))  # np.array would make a matrix of lists of one length
         return pd.Series(cells, dtype="object")  # a bare array of texts would become a text column
     if dtype == "float64":
         return np.array([np.nan if v is None else v for v in values], dtype=dtype)
+    if dtype == "boolean" and set(map(type, values)) == {bool}:
+        return pd.array(np.array(values), dtype="boolean")
     if dtype in _DEFAULTS:
         return np.array([_DEFAULTS[dtype] if v is None else v for v in values], dtype=dtype)
     return pd.array(values, dtype=dtype)
 
 
+def _all_the_same(values: Sequence[Any], dtype: str) -> bool:
+    """Whether a column is one value throughout, as many of a scores frame are.
+
+    Not asked of objects and floats: 1 and True, 0.0 and -0.0 are equal, and not the same.
+    """
+    known = str if dtype == "str" else int
+    return (
+        dtype not in ("object", "float64")
+        and isinstance(values[0], known | None)
+        and values.count(values[0]) == len(values)
+    )
+
+
 def frame_of(rows: Sequence[Mapping[str, Any]], dtypes: Mapping[str, str], index: Any = None) -> pd.DataFrame:
     """A frame with the columns of `dtypes`, in that order, from `rows` (a missing key is missing)."""
-    data = {name: column([row.get(name) for row in rows], dtype) for name, dtype in dtypes.items()}
-    frame = pd.DataFrame(data, index=pd.RangeIndex(len(rows)))
+    columns = {name: column([row.get(name) for row in rows], dtype) for name, dtype in dtypes.items()}
+    return frame_from(columns, len(rows), index)
+
+
+def frame_from(columns: Mapping[str, Any], rows: int, index: Any = None) -> pd.DataFrame:
+    """A frame of arrays that `column` made, each of `rows` cells."""
+    frame = pd.DataFrame(columns, index=pd.RangeIndex(rows))
     return frame if index is None else frame.set_axis(index, axis=0)
 
 
@@ -154,7 +184,9 @@ def runs_frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     return frame_of(rows, {**RUN_COLUMNS, **extra})
 
 
-def scores_frame(rows: Sequence[Mapping[str, Any]], *, keys: Iterable[str] = RUN_KEYS, index: Any = None) -> pd.DataFrame:
+def scores_frame(
+    rows: Sequence[Mapping[str, Any]], *, keys: Iterable[str] = RUN_KEYS, index: Any = None
+) -> pd.DataFrame:
     """A scores frame: those of `RUN_KEYS` named by `keys`, then the other `SCORE_COLUMNS`.
 
     Parameters
@@ -165,6 +197,10 @@ def scores_frame(rows: Sequence[Mapping[str, Any]], *, keys: Iterable[str] = RUN
     index : index-like, optional
         Labels of the rows: the scored frame's own, repeated once per evaluator.
     """
+    return frame_of(rows, score_dtypes(keys), index)
+
+
+def score_dtypes(keys: Iterable[str]) -> dict[str, str]:
+    """Columns of a scores frame: those of `RUN_KEYS` that are in `keys`, and all the others."""
     keys = set(keys)
-    dtypes = {name: dtype for name, dtype in SCORE_COLUMNS.items() if name not in RUN_KEYS or name in keys}
-    return frame_of(rows, dtypes, index)
+    return {name: dtype for name, dtype in SCORE_COLUMNS.items() if name not in RUN_KEYS or name in keys}

@@ -30,7 +30,19 @@ class Progress:
         if total and (_somebody_watches() if show is None else show):
             from tqdm import tqdm
 
-            self._bar = tqdm(total=total, desc=what, unit="row", delay=0.5 if show is None else 0, leave=bool(show), dynamic_ncols=True)
+            self._bar = tqdm(
+                total=total,
+                desc=what,
+                unit="row",
+                delay=0.5 if show is None else 0,
+                leave=bool(show),
+                dynamic_ncols=True,
+            )
+
+    @property
+    def shown(self) -> bool:
+        """Whether anybody is shown the line."""
+        return self._bar is not None
 
     def advance(self, *, failed: bool = False, cached: bool = False, cost_usd: float | None = 0.0) -> None:
         """One more row is done."""

@@ -26,7 +26,7 @@ _SCORE_FIELDS = frozenset(f.name for f in fields(Score))
 
 
 async def _no_servers(server: str, tool: str, arguments: dict[str, Any]) -> Any:
-    raise InputError(f"an evaluator calls the tool {tool!r} of the server {server!r}, but there are no servers to ask")
+    raise InputError(f"the tool {tool!r} of the server {server!r} is called, but score() was given no servers=")
 
 
 @dataclass(frozen=True)
@@ -41,14 +41,21 @@ class Context:
         ``await call_tool(server, tool, arguments)`` gives a `ToolCall`.
     calls : list of dict
         The tool calls made through a `recording` context, in order.
+    env : mapping
+        The variables of the rule that calls (`Rule.env`), where it has some.
     """
 
     cache: Any = None
     call_tool: Callable[[str, str, dict[str, Any]], Awaitable[Any]] = _no_servers
     calls: list[dict[str, Any]] = field(default_factory=list)
+    env: Mapping[str, str] = field(default_factory=dict)
 
-    def recording(self) -> Context:
-        """A context like this one whose tool calls are kept in its own `calls`.
+    def get_env(self, name: str, default: str = "") -> str:
+        """A variable of `env`, else of the environment, else `default`."""
+        return self.env.get(name, os.environ.get(name, default))
+
+    def recording(self, env: Mapping[str, str] | None = None) -> Context:
+        """A context like this one, with a rule's `env`, whose tool calls are kept in its own `calls`.
 
         A call that the tool or its server failed raises `ServerError`: an evaluator that goes on
         with an error text would blame the agent.
@@ -62,7 +69,7 @@ class Context:
                 raise ServerError(f"{tool!r} of {server!r} failed: {call.error or call.result!r:.500}", server=server)
             return call
 
-        return replace(self, call_tool=call_tool, calls=calls)
+        return replace(self, call_tool=call_tool, calls=calls, env=dict(env or {}))
 
 
 def as_evaluator(given: Any, *, name: str | None = None) -> Any:
@@ -131,11 +138,15 @@ def required_columns(evaluator: Any) -> tuple[str, ...]:
     return tuple(getattr(evaluator, "columns", ()))
 
 
-def is_immediate(evaluator: Any) -> bool:
-    """Whether an evaluator answers at once: `evaluate_row` then never waits nor changes thread.
+def columns_read(evaluator: Any) -> tuple[str, ...] | None:
+    """The only columns that an evaluator looks at: its ``reads``; None where that may be any."""
+    return getattr(evaluator, "reads", None)
 
-    Many such calls may follow each other in one plain loop; one task for each costs more than
-    the answer.
+
+def is_immediate(evaluator: Any) -> bool:
+    """Whether an evaluator answers at once: it never waits, and needs neither a context nor a thread.
+
+    `evaluate_now` calls it; a task for each of many such calls would cost more than the answer.
     """
     return getattr(evaluator, "immediate", False)
 
@@ -250,16 +261,28 @@ async def evaluate_row(
     Notes
     -----
     An async ``evaluate`` runs on the running loop, a plain one in a worker thread, so that a
-    blocking call in it holds up nothing; an immediate one (`is_immediate`) runs at once.
+    blocking call in it holds up nothing; an immediate one is called as `evaluate_now` does.
     """
+    if is_immediate(evaluator):
+        return evaluate_now(evaluator, row, isolate=isolate)
     try:
-        if is_immediate(evaluator):
-            return to_scores(evaluator.evaluate(row), evaluator.name)
         return to_scores(await _answer(evaluator, row, context or Context()), evaluator.name)
-    except Exception as error:  # the one place where an evaluator's crash becomes its row's status
-        if not isolate or isinstance(error, CacheMiss):
-            raise
-        return [(evaluator.name, failed(error))]
+    except Exception as error:  # as in `evaluate_now`
+        return _isolated(evaluator, error, isolate)
+
+
+def evaluate_now(evaluator: Any, row: Mapping[str, Any], *, isolate: bool = True) -> list[tuple[str, Score]]:
+    """`evaluate_row` of an immediate evaluator (`is_immediate`); it gets the row itself."""
+    try:
+        return to_scores(evaluator.evaluate(row), evaluator.name)
+    except Exception as error:  # here and above an evaluator's crash becomes its row's status
+        return _isolated(evaluator, error, isolate)
+
+
+def _isolated(evaluator: Any, error: Exception, isolate: bool) -> list[tuple[str, Score]]:
+    if not isolate or isinstance(error, CacheMiss):
+        raise error
+    return [(evaluator.name, failed(error))]
 
 
 async def _answer(evaluator: Any, row: Mapping[str, Any], context: Context) -> Any:

@@ -224,3 +224,35 @@ def _subscripts(function: Callable[..., Any], name: str, index: int) -> bool:
     """
     code = dis.get_instructions(inspect.unwrap(function))
     return any(first.argval == name and second.argval == index for first, second in pairwise(code))
+
+
+# Values as registered steps see them: a `FunctionResult`, or after ``foreach`` lists of them.
+
+
+def over_tree(step: Callable[[Any], Any], opens: bool, tree: Any) -> Any:
+    """A built-in step over the tree that registered functions see: lists of `FunctionResult`."""
+    if isinstance(tree, FunctionResult):
+        answer = step(tree.result)
+        return [FunctionResult(inner) for inner in answer] if opens else FunctionResult(answer)
+    return [over_tree(step, opens, inner) for inner in tree]
+
+
+async def registered_step(call: Call, tree: Any, context: Any) -> Any:
+    """What a registered step makes of the tree; a bare value that it gives back is one leaf."""
+    answer = await STEPS[call.name].call((tree, *(call.arguments or ())), context)
+    if not _is_tree(answer) or (isinstance(tree, FunctionResult) and not flat(answer)):
+        return FunctionResult(answer)
+    return answer
+
+
+def _is_tree(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return all(_is_tree(inner) for inner in value)
+    return isinstance(value, FunctionResult)
+
+
+def flat(tree: Any) -> list[Any]:
+    """The leaves of a tree."""
+    if isinstance(tree, FunctionResult):
+        return [tree.result]
+    return [leaf for inner in tree for leaf in flat(inner)]

@@ -8,16 +8,22 @@ another system's signature is chosen from `SIGNATURES`.
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from ..errors import InputError
-from .base import Context
+from .base import Context, columns_read
 
-# Methods of other systems: (names of the first parameters, function (object, name) -> evaluator).
-SIGNATURES: list[tuple[tuple[str, ...], Callable[[Any, str | None], Any]]] = []
+#: Methods ``evaluate`` of other systems: the names of their first parameters, and where the function stands
+#: that makes an evaluator of (object, name). It is loaded when the first such object is seen.
+SIGNATURES: dict[tuple[str, ...], str] = {
+    ("expected", "actual"): "mcpeval.interop.russo:adapt",
+    ("test_case", "response"): "mcpeval.interop.judge_llm.signatures:adapt_response",
+    ("eval_case", "agent_metadata", "provider_result"): "mcpeval.interop.judge_llm.signatures:adapt_provider_result",
+}
 
 
 _REST, _REST_BY_NAME = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
@@ -63,6 +69,11 @@ class Function:
         """`evaluate` on the running loop where the function is a coroutine function, else None."""
         return self._evaluate_async if _is_async(self.function) else None
 
+    @property
+    def reads(self) -> tuple[str, ...] | None:
+        """The columns it looks at; None where it is given all."""
+        return None if self.takes_row or self.takes_rest else self.columns + self.optional
+
     def _arguments(self, row: Mapping[str, Any], context: Context | None) -> dict[str, Any]:
         names = row.keys() if self.takes_rest else (*self.columns, *(n for n in self.optional if n in row))
         arguments = {name: row[name] for name in names}
@@ -87,6 +98,10 @@ class Adapted:
     @property
     def columns(self) -> tuple[str, ...]:
         return tuple(getattr(self.inner, "columns", ()))
+
+    @property
+    def reads(self) -> tuple[str, ...] | None:
+        return columns_read(self.inner)
 
     @property
     def evaluate(self) -> Callable[..., Any]:
@@ -153,9 +168,10 @@ def adapt_object(given: Any, name: str | None = None) -> Any:
     """
     parameters = inspect.signature(given.evaluate).parameters
     names = tuple(parameters)
-    for first, adapter in SIGNATURES:
+    for first, place in SIGNATURES.items():
         if names[: len(first)] == first:
-            return adapter(given, name)
+            module, _, adapt = place.partition(":")
+            return getattr(importlib.import_module(module), adapt)(given, name)
     needed = [p for p in names[1:] if p != "context" and parameters[p].default is inspect.Parameter.empty]
     if not names or any(parameters[p].kind not in (_REST, _REST_BY_NAME) for p in needed):
         raise InputError(

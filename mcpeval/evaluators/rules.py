@@ -11,7 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from hashlib import sha256
 from typing import Any, ClassVar
 
@@ -19,9 +19,24 @@ from ..errors import InputError, did_you_mean
 from ..types import Score
 from . import comparisons as _comparisons  # noqa: F401  (fills COMPARISONS)
 from .base import Context, comes_from_a_service, failed
-from .chains import COMPARISONS, STEPS, Call, Custom, FunctionResult, call_when_registered, chain_error, parse
+from .chains import (
+    COMPARISONS,
+    STEPS,
+    Call,
+    Custom,
+    FunctionResult,
+    call_when_registered,
+    chain_error,
+    flat,
+    over_tree,
+    parse,
+    registered_step,
+)
 from .steps import parse_json
 from .values import as_json, fill, has_variable, plain, show
+
+#: Whether an output passed, why not, and the metadata.
+Verdict = tuple[bool, str, dict[str, Any]]
 
 ON_EMPTY = ("pass", "fail")
 _KEYS = ("func", "op", "value", "op_args", "desc", "name", "on_empty", "quotes")
@@ -86,6 +101,7 @@ class Rule:
 
     kind: ClassVar[str] = "rule"
     columns: ClassVar[tuple[str, ...]] = ("output",)
+    reads: ClassVar[tuple[str, ...]] = ("output",)
 
     def __post_init__(self) -> None:
         for key, what in (("chain", "chain (func)"), ("op", "op"), ("desc", "desc")):
@@ -105,8 +121,11 @@ class Rule:
         put["name"] = _default_name(self) if self.name is None else self.name
         put["_comparison"] = comparison
         put["_steps"] = tuple((c, _compile(c, self, shared=not waits), c.name == "foreach") for c in calls)
-        put["_many"] = any(opens for _, _, opens in self._steps)
+        first = next((n for n, (_, _, opens) in enumerate(self._steps) if opens), len(calls))
+        put["_before"], put["_from_foreach"] = [step[:2] for step in self._steps[:first]], self._steps[first:]
+        put["_many"] = first < len(calls)
         put["_open"] = has_variable(self.value) or has_variable(self.op_args)
+        put["_wanted"] = "" if self._open else show(self.value)
         put["_test"] = None if self._open else self._test_of(self.value, self.op_args)
         put["_text"] = json.dumps(self.to_dict(), sort_keys=True)
 
@@ -185,7 +204,7 @@ class Rule:
             config["name"] = self.name
         return config | ({"quotes": True} if self.quotes else {}) | ({"desc": self.desc} if self.desc else {})
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """The sha256 of everything that shapes the verdict."""
         return sha256(self._text.encode()).hexdigest()
@@ -220,28 +239,37 @@ class Rule:
             from .._loop import run_sync
 
             return run_sync(self.evaluate_async(row, context))
-        output = _output_of(row)
-        values, call = [output], None
+        return _as_score(self.verdict(_output_of(row)))
+
+    def verdict(self, output: Any) -> Verdict | Score:
+        """The verdict of an immediate rule on an output, bare; a `Score` where its status is not ``ok``.
+
+        `evaluate` makes a `Score` of it, which takes as long as a short chain.
+        """
+        call, value, values = None, output, None
         try:
-            for call, step, opens in self._steps:  # noqa: B007  (which step it was, where one fails)
-                before = values
+            for call, step in self._before:  # noqa: B007  (which step it was, where one fails)
+                value = step(value)
+            values = [value]
+            for call, step, opens in self._from_foreach:  # noqa: B007
                 if opens:
                     values = [inner for value in values for inner in step(value)]
                 else:
                     values = [step(value) for value in values]
             call = None
             test = self._test_of(fill(self.value, self.env), fill(self.op_args, self.env)) if self._open else self._test
-            return self._verdict(values, output, test) if values else self._vacuous()
+            return self._compared(values, output, test) if values else self._vacuous()
         except Exception as error:  # a row's isolation: whose fault it is decides what is said
-            return self._of_error(error, call, _culprit(step, before) if call else output)
+            given = output if call is None else value if values is None else _culprit(step, values)
+            return self._of_error(error, call, given)
 
-    def _verdict(self, values: list[Any], output: Any, test: Callable[[Any], bool | str] | None) -> Score:
+    def _compared(self, values: list[Any], output: Any, test: Callable[[Any], bool | str] | None) -> Verdict:
         for place, leaf in enumerate(values):
             if type(leaf) is FunctionResult:  # what the step raw wraps, a comparison unwraps
                 values[place] = leaf = leaf.result
             if test is not None and (answer := test(leaf)) is not True:
                 return self._lost(values, place, output, self._comparison.reason, answer or "")
-        return Score(1.0, passed=True, label=True, metadata=self._leaves(values, output))
+        return True, "", self._leaves(values, output)
 
     async def evaluate_async(self, row: Any, context: Context | None = None) -> Score:
         """As `evaluate`, on the running loop; registered functions are awaited here.
@@ -250,28 +278,29 @@ class Rule:
         """
         if self.immediate:
             return self.evaluate(row)
-        output, context = _output_of(row), (context or Context()).recording()
+        output, context = _output_of(row), (context or Context()).recording(self.env)
         call, tree = None, FunctionResult(output)
         try:
             for call, step, opens in self._steps:
-                tree = _over(step, opens, tree) if step else await _registered_step(call, tree, context)
-            call, leaves = None, _flat(tree)
+                tree = over_tree(step, opens, tree) if step else await registered_step(call, tree, context)
+            call, leaves = None, flat(tree)
             value, op_args = fill(self.value, self.env), fill(self.op_args, self.env)
             if not leaves:
-                score = self._vacuous()
+                said = self._vacuous()
             elif isinstance(self._comparison, Custom):
-                score = await self._registered_verdict(leaves, output, (value, op_args), context)
+                said = await self._registered_verdict(leaves, output, (value, op_args), context)
             else:
-                score = self._verdict(leaves, output, self._test_of(value, op_args))
+                said = self._compared(leaves, output, self._test_of(value, op_args))
         except Exception as error:  # a row's isolation: whose fault it is decides what is said
-            score = self._of_error(error, call, tree)
+            said = self._of_error(error, call, tree)
+        score = _as_score(said)
         if not context.calls:
             return score
         return replace(score, metadata={**score.metadata, "tool_calls": list(context.calls)})
 
     async def _registered_verdict(
         self, leaves: list[Any], output: Any, operands: tuple[Any, Any], context: Context
-    ) -> Score:
+    ) -> Verdict:
         known, (value, op_args) = COMPARISONS[self.op], operands  # by name: it may have been registered again
         more = (op_args, op_args) if known.third else ()
         for place, leaf in enumerate(leaves):
@@ -281,27 +310,27 @@ class Rule:
                 raise InputError(f"comparison {self.op!r} gave {answer!r:.200}; expected (passed, reason) or a bool")
             if not passed:
                 return self._lost(leaves, place, output, reason or f"comparison {self.op!r} does not hold", "")
-        return Score(1.0, passed=True, label=True, metadata=self._leaves(leaves, output))
+        return True, "", self._leaves(leaves, output)
 
     def _leaves(self, values: list[Any], output: Any) -> dict[str, Any]:
         if len(values) == 1 and values[0] is output:
             return {}
         return {"leaves": values if self.immediate else [as_json(value) for value in values]}
 
-    def _vacuous(self) -> Score:
+    def _vacuous(self) -> Verdict:
         passed = self.on_empty == "pass"
         reason = "vacuous: the chain gave no values" if passed else f"gave no values: {self.chain}"
-        return Score(float(passed), reason, passed=passed, label=passed, metadata={"leaves": [], "vacuous": True})
+        return passed, reason, {"leaves": [], "vacuous": True}
 
-    def _lost(self, values: list[Any], place: int, output: Any, reason: str, detail: str) -> Score:
+    def _lost(self, values: list[Any], place: int, output: Any, reason: str, detail: str) -> Verdict:
         where = f", at leaves[{place}] of {len(values)}" if self._many else ""
         detail = f" ({detail})" if detail else ""
-        wanted = show(fill(self.value, self.env))
+        wanted = self._wanted or show(fill(self.value, self.env))
         metadata = self._leaves(values, output) | ({"leaf": place} if self._many else {})
         text = f"{reason}: found {show(values[place])}, wanted {wanted}{detail}{where}"
-        return Score(0.0, text, passed=False, label=False, metadata=metadata)
+        return False, text, metadata
 
-    def _of_error(self, error: Exception, call: Call | None, given: Any) -> Score:
+    def _of_error(self, error: Exception, call: Call | None, given: Any) -> Verdict | Score:
         """0 where the output is to blame, else status ``error``."""
         faults = _AGENTS_FAULT + _IN_BUILT_IN if self.immediate else _AGENTS_FAULT
         where = f", in step {call.text!r}, given {show(given)}" if call else f", in comparison {self.op!r}"
@@ -311,7 +340,7 @@ class Rule:
         begins = "JSON decoding error" if isinstance(error, json.JSONDecodeError) else "Execution error"
         text = f"KeyError: {error}" if isinstance(error, KeyError) else str(error) or type(error).__name__
         metadata = {} if self.immediate else failed(error).metadata  # the traceback of a registered function
-        return Score(0.0, f"{begins}: {text}{where}", passed=False, label=False, metadata=metadata)
+        return False, f"{begins}: {text}{where}", metadata
 
 
 def rule(
@@ -430,7 +459,16 @@ def _fresh_json(value: Any) -> Any:
 
 
 def _output_of(row: Any) -> Any:
-    return row["output"] if isinstance(row, (dict, Mapping)) and "output" in row else row
+    if isinstance(row, dict):
+        return row.get("output", row)
+    return row["output"] if not isinstance(row, str) and isinstance(row, Mapping) and "output" in row else row
+
+
+def _as_score(said: Verdict | Score) -> Score:
+    if isinstance(said, Score):
+        return said
+    passed, reason, metadata = said
+    return Score(float(passed), reason, passed=passed, label=passed, metadata=metadata)
 
 
 def _culprit(step: Callable[[Any], Any], values: list[Any]) -> Any:
@@ -441,34 +479,6 @@ def _culprit(step: Callable[[Any], Any], values: list[Any]) -> Any:
         except Exception:  # this is the one that is looked for
             return value
     return values[-1]
-
-
-def _over(step: Callable[[Any], Any], opens: bool, tree: Any) -> Any:
-    """A built-in step over the tree that registered functions see: lists of `FunctionResult`."""
-    if isinstance(tree, FunctionResult):
-        answer = step(tree.result)
-        return [FunctionResult(inner) for inner in answer] if opens else FunctionResult(answer)
-    return [_over(step, opens, inner) for inner in tree]
-
-
-async def _registered_step(call: Call, tree: Any, context: Context) -> Any:
-    """What a registered step makes of the tree; a bare value that it gives back is one leaf."""
-    answer = await STEPS[call.name].call((tree, *(call.arguments or ())), context)
-    if not _is_tree(answer) or (isinstance(tree, FunctionResult) and not _flat(answer)):
-        return FunctionResult(answer)
-    return answer
-
-
-def _is_tree(value: Any) -> bool:
-    if isinstance(value, (list, tuple)):
-        return all(_is_tree(inner) for inner in value)
-    return isinstance(value, FunctionResult)
-
-
-def _flat(tree: Any) -> list[Any]:
-    if isinstance(tree, FunctionResult):
-        return [tree.result]
-    return [leaf for inner in tree for leaf in _flat(inner)]
 
 
 def _default_name(rule: Rule) -> str:

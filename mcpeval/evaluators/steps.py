@@ -14,6 +14,8 @@ import unicodedata
 from collections.abc import Callable
 from typing import Any
 
+from pydantic_core import from_json
+
 from .chains import STEPS, FunctionResult, Step
 
 _last_parsed: tuple[str, Any] = ("null", None)
@@ -24,29 +26,38 @@ def _need(condition: bool, message: str) -> None:
         raise AssertionError(message)
 
 
+def _loads(text: str) -> Any:
+    """`json.loads` in less than half the time.
+
+    What pydantic's parser reads it reads as json does (a test holds the two together); what it
+    refuses - half a character, nesting of hundreds of levels, what is no JSON - json decides.
+    """
+    try:
+        return from_json(text)
+    except (ValueError, TypeError):
+        return json.loads(text)
+
+
 def parse_json(text: str) -> Any:
     """``json`` as MCP-Universe reads it: backquotes around and one leading word json are dropped."""
     text = text.strip().strip("`").strip()
-    return json.loads(text[4:].strip() if text.startswith("json") else text)
+    return _loads(text[4:].strip() if text.startswith("json") else text)
 
 
-def parse_json_once(text: str) -> Any:
+def parse_json_once(text: Any) -> Any:
     """`parse_json`; the same text asked for again in a row is not parsed again."""
     global _last_parsed
     last, value = _last_parsed  # one assignment and one read: safe between threads
-    if last != text:
+    if last is not text:
+        if not isinstance(text, str):
+            raise AssertionError("The input is not a string")
         value = parse_json(text)
         _last_parsed = (text, value)
     return value
 
 
 def _json(*_: str) -> Callable[[Any], Any]:
-    def step(value: Any) -> Any:
-        if isinstance(value, str):
-            return parse_json_once(value)
-        raise AssertionError("The input is not a string")
-
-    return step
+    return parse_json_once
 
 
 def _get(key: str, *_: str) -> Callable[[Any], Any]:
