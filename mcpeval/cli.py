@@ -6,6 +6,7 @@ What a user did wrong is one message on stderr and exit code 2, never a tracebac
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import warnings
 from collections import Counter
@@ -77,15 +78,18 @@ def _add_demo(commands: Any) -> None:
 
 
 def _add_run(commands: Any) -> None:
-    command = commands.add_parser("run", help="run an agent at the tasks of a file or folder")
-    command.add_argument("tasks", type=Path, help="a .json or .jsonl file, or a folder of them")
+    command = commands.add_parser("run", help="run an agent at tasks, or a judge-llm configuration")
+    command.add_argument("tasks", type=Path, help="a .json or .jsonl file, a folder of them, or a .yaml configuration")
     command.add_argument("--model", help="a LiteLLM model string; default: $MCPEVAL_MODEL, else the embedded model")
-    command.add_argument("--strategy", default="tools", help=f"basic, tools or react; {_DEFAULT}")
+    command.add_argument("--strategy", help="basic, tools or react; default: tools")
+    command.add_argument("--param", action="append", metavar="NAME=VALUE", help="of the model; may stand several times")
     command.add_argument("--servers", type=Path, metavar="FILE", help="the MCP servers, as JSON")
-    command.add_argument("--trials", type=int, default=1, metavar="N", help=f"runs of each task; {_DEFAULT}")
-    _add_out(command, "runs.parquet")
+    command.add_argument("--trials", type=int, metavar="N", help="runs of each task; default: 1")
+    command.add_argument("--out", type=Path, metavar="FILE", help=".csv, .parquet; default: runs.parquet")
     _add_cache_folder(command)
     command.add_argument("--replay", action="store_true", help="answer from the cache alone")
+    command.add_argument("--trust", action="store_true", help="run the code that a configuration names")
+    command.add_argument("--compat", choices=["judge-llm"], help="answer as that package does where ours differ")
     command.set_defaults(function=_run)
 
 
@@ -147,24 +151,64 @@ def _demo(arguments: argparse.Namespace) -> None:
     demo(arguments.out, trials=arguments.trials)
 
 
-def _run(arguments: argparse.Namespace) -> None:
+def _run(arguments: argparse.Namespace) -> int:
+    from .interop.judge_llm import is_config
+
+    return _run_config(arguments) if is_config(arguments.tasks) else _run_tasks(arguments)
+
+
+def _run_tasks(arguments: argparse.Namespace) -> int:
     from . import Agent, run
 
-    save = _saver(arguments.out)
-    agent = Agent(arguments.model, arguments.strategy)
+    _refuse(arguments, ("trust", "compat"), "belongs to a configuration (.yaml), and this is a file of tasks")
+    out = arguments.out or Path("runs.parquet")
+    save = _saver(out)
     runs = run(
         arguments.tasks,
-        agent,
-        trials=arguments.trials,
+        Agent(arguments.model, arguments.strategy or "tools", **_params(arguments.param or ())),
+        trials=1 if arguments.trials is None else arguments.trials,
         servers=arguments.servers,
         cache=arguments.cache,
         replay=arguments.replay,
     )
     save(runs)
     failed = runs[runs["status"] != "ok"]
-    print(f"{arguments.out}: {len(runs)} runs, {len(failed)} of them ended with an error")
+    print(f"{out}: {len(runs)} runs, {len(failed)} of them ended with an error")
     for (kind, error), rows in failed.groupby(["error_class", "error"], dropna=False, sort=False):
         print(f"  {len(rows)} x {kind}: {error}")
+    return 0
+
+
+def _run_config(arguments: argparse.Namespace) -> int:
+    from .interop.judge_llm import run_config
+
+    _refuse(arguments, ("model", "strategy", "param", "servers", "trials"), "is said in the configuration itself")
+    save = _saver(arguments.out) if arguments.out else None
+    about = {name: getattr(arguments, name) for name in ("trust", "compat", "cache", "replay")}
+    done = run_config(arguments.tasks, **about)
+    if save:
+        save(done.runs)
+    return done.exit_code
+
+
+def _refuse(arguments: argparse.Namespace, names: Sequence[str], why: str) -> None:
+    for name in names:
+        if getattr(arguments, name):
+            raise InputError(f"--{name} {why} ({arguments.tasks})")
+
+
+def _params(given: Sequence[str]) -> dict[str, Any]:
+    """Parameters of a model from ``name=value``; a value that is JSON is that, any other a text."""
+    params = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name.isidentifier():
+            raise InputError(f"--param {text!r} should be NAME=VALUE, such as temperature=0")
+        try:
+            params[name] = json.loads(value)
+        except ValueError:
+            params[name] = value
+    return params
 
 
 def _score(arguments: argparse.Namespace) -> None:

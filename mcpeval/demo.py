@@ -134,16 +134,15 @@ def _execute(notebook: Path, target: Path) -> bool:
     except ImportError:
         return False
     cells = nbformat.read(notebook, as_version=4)
-    place = {"metadata": {"path": str(target.parent)}}
     quiet = ["--IPKernelApp.log_level=ERROR"]  # it would warn that messages on loopback are not encrypted
-    nbclient.NotebookClient(cells, timeout=600, resources=place, extra_arguments=quiet).execute()
+    nbclient.NotebookClient(cells, timeout=600, extra_arguments=quiet).execute()
     nbformat.write(cells, target)
     return True
 
 
 def _shipped(name: str) -> Path:
     """The folder `name` of an installed package, or of the repository."""
-    for place in (_HERE / "data" / name if name != "data" else _HERE / name, _HERE.parent / name):
+    for place in (_HERE / name, _HERE.parent / name):
         if place.is_dir():
             return place
     raise InputError(f"mcpeval's folder {name!r} is neither in {_HERE} nor beside it; install mcpeval again")

@@ -113,7 +113,8 @@ def success(
     label = f"Score ({100 * ci:g} % interval over tasks)"
     if ax is not None:
         return _draw(ax, lines, colour, label)
-    with sns.axes_style("white", rc=_STYLE), plt.rc_context(_STYLE):
+    # Not plt.rc_context: in a notebook it ends the interactive mode, and no later figure would be shown.
+    with sns.axes_style("white", rc=_STYLE), sns.plotting_context(rc=_STYLE):
         height = 0.5 + _ROW * sum(line.height for line in lines)
         _, ax = plt.subplots(figsize=(WIDTH, height), layout="constrained")
         return _draw(ax, lines, colour, label)

@@ -181,7 +181,8 @@ class Task:
     def _server(self, given: Any) -> Mapping[str, Any]:
         server = {"name": given} if isinstance(given, str) else given
         if not isinstance(server, Mapping) or not isinstance(server.get("name"), str):
-            raise InputError(f"task {self.id!r}: mcp_servers has {given!r}; expected a name or {{'name': ..., 'tools': [...]}}")
+            expected = "a name or {'name': ..., 'tools': [...]}"
+            raise InputError(f"task {self.id!r}: mcp_servers has {given!r}; expected {expected}")
         return server
 
     def to_dict(self) -> dict[str, Any]:

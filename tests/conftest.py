@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 CONFORMANCE = Path(os.environ.get("MCPEVAL_CONFORMANCE", REPOSITORY.parent / "shared"))
+
+# A shell starts what runs in the background with interrupts ignored, and the processes that tests
+# start and interrupt would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

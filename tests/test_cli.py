@@ -209,3 +209,55 @@ def test_a_command_is_needed_and_a_wrong_one_is_named(capsys):
 def test_the_installed_command_is_this_one(venv_bin):
     done = subprocess.run([venv_bin / "mcpeval", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == f"mcpeval {mcpeval.__version__}"
+
+
+def test_a_parameter_of_the_model_is_given_by_name(openai, tasks, tmp_path):
+    given = ["--model", "openai/good", "--strategy", "basic", "--param", "temperature=0.5", "--param", "seed=7"]
+    assert main(["run", str(tasks), *given, "--out", str(tmp_path / "runs.csv")]) == 0
+    assert [(body["temperature"], body["seed"]) for body in openai.requests] == [(0.5, 7)] * 3
+
+
+@pytest.fixture
+def configuration(tmp_path):
+    """A judge-llm configuration: an echo of the question, and the evaluator that a file names."""
+    (tmp_path / "own.py").write_text(
+        "class Own:\n    def evaluate(self, test_case, response):\n        return 'ROW' in response['content']\n"
+    )
+    turn = {"invocation_id": "i", "user_content": {"parts": [{"text": "ROW-1"}]}}
+    turn["final_response"] = {"parts": [{"text": "ROW-1"}]}
+    cases = {"eval_set_id": "s", "name": "s", "eval_cases": [{"eval_id": "one", "conversation": [turn]}]}
+    (tmp_path / "cases.json").write_text(json.dumps(cases))
+    evaluator = {"type": "custom", "module_path": "own.py", "class_name": "Own"}
+    document = {
+        "dataset": {"loader": "local_file", "paths": ["cases.json"]},
+        "providers": [{"type": "mock", "agent_id": "echo"}],
+        "evaluators": [evaluator],
+        "reporters": [{"type": "console"}],
+    }
+    path = tmp_path / "config.yaml"
+    path.write_text(json.dumps(document))
+    return path
+
+
+def test_run_takes_a_configuration_and_trusts_the_code_it_names_only_when_told(configuration, capsys):
+    assert main(["run", str(configuration)]) == 2
+    assert "own.py" in capsys.readouterr().err
+    assert main(["run", str(configuration), "--trust"]) == 0
+    assert "Own" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--model", "openai/good"], "--model is said in the configuration itself"),
+        (["--trials", "3"], "--trials is said in the configuration itself"),
+    ],
+)
+def test_what_a_configuration_says_itself_is_refused_beside_it(configuration, capsys, given, said):
+    assert main(["run", str(configuration), *given]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_options_of_a_configuration_are_refused_for_tasks(tasks, capsys):
+    assert main(["run", str(tasks), "--trust"]) == 2
+    assert "--trust belongs to a configuration" in capsys.readouterr().err

@@ -27,7 +27,6 @@ from mcpeval.evaluators import (
     eval_func,
     evaluate_row,
     evaluator,
-    functions,
     required_columns,
     rule,
     to_score,

@@ -10,7 +10,8 @@ from mcpeval.frames import RUN_COLUMNS, SCORE_COLUMNS, plain, rows_of, runs_fram
 
 
 def test_a_missing_text_is_none_in_a_row_and_never_the_word_nan():
-    frame = pd.DataFrame({"output": ["a", None], "score": [1.0, None], "passed": pd.array([True, None], dtype="boolean")})
+    passed = pd.array([True, None], dtype="boolean")
+    frame = pd.DataFrame({"output": ["a", None], "score": [1.0, None], "passed": passed})
     assert rows_of(frame) == [
         {"output": "a", "score": 1.0, "passed": True},
         {"output": None, "score": None, "passed": None},

@@ -80,7 +80,7 @@ def test_a_prompt_longer_than_the_context_is_an_error_of_that_class():
 
 
 def test_an_answer_at_temperature_0_does_not_hang_on_what_was_asked_before_or_beside_it():
-    words = "red tide moon cat house runs sleeps seven quickly because harbour".split()
+    words = ["red", "tide", "moon", "cat", "house", "runs", "sleeps", "seven", "quickly", "because", "harbour"]
     draw = random.Random(1)
     shared = "You are a judge. Read the question and the answer and think step by step. " * 2
     prompts = [shared + " ".join(draw.choices(words, k=draw.randint(3, 40))) for _ in range(6)]

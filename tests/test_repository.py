@@ -19,8 +19,7 @@ from mcpeval.servers import read_servers
 REPOSITORY = Path(__file__).resolve().parents[1]
 PACKAGE = REPOSITORY / "mcpeval"
 
-# Each module imports only from layers to the left of its own, and from its own package.  What reads other
-# people's files stands where its imports put it; `interop` itself is all the way to the right.
+# Each module imports only from layers to the left of its own, and from its own package.
 LAYERS = [
     ["errors", "types", "stats"],
     ["messages", "_fork", "frames", "progress"],
@@ -31,10 +30,10 @@ LAYERS = [
     ["llm"],
     ["embedding"],
     ["tasks", "agents", "evaluators"],
-    ["trajectories", "interop.russo", "interop.tau"],
+    ["trajectories"],
     ["running", "scoring"],
     ["reports", "plots", "exporting"],
-    ["interop.judge_llm", "interop"],
+    ["interop"],
     ["demo", "cli", "testing"],
 ]
 LAYER = {module: depth for depth, modules in enumerate(LAYERS) for module in modules}
@@ -62,13 +61,7 @@ def modules() -> list[Path]:
 
 def place(path: Path) -> str:
     """The part of the layout that a file belongs to: `agents/react.py` is part of `agents`."""
-    return part(".".join(path.relative_to(PACKAGE).with_suffix("").parts))
-
-
-def part(module: str) -> str:
-    """The part that a module (its name without ``mcpeval.``) belongs to; each of `interop` is one."""
-    names = module.removesuffix(".__init__").split(".")
-    return ".".join(names[: 2 if names[0] == "interop" else 1])
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
 def imports(path: Path) -> set[tuple[str, str]]:
@@ -83,11 +76,10 @@ def imports(path: Path) -> set[tuple[str, str]]:
             base = package[: len(package) - node.level + 1] if node.level else []
             whole = ".".join([*base, *([node.module] if node.module else [])])
             # `from . import llm` names the module last, `from .llm import complete` first.
-            last = whole in ("mcpeval", "mcpeval.interop")
-            names = [f"{whole}.{alias.name}" for alias in node.names] if last else [whole]
+            names = [f"mcpeval.{alias.name}" for alias in node.names] if whole == "mcpeval" else [whole]
         for name in names:
             first, _, rest = name.partition(".")
-            found.add(("ours", part(rest)) if first == "mcpeval" and rest else ("theirs", first))
+            found.add(("ours", rest.split(".")[0]) if first == "mcpeval" and rest else ("theirs", first))
     return found
 
 

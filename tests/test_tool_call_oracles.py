@@ -8,10 +8,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from mcpeval.evaluators import salesforce
 from mcpeval.evaluators.base import as_evaluator
 from mcpeval.evaluators.tool_use import tool_calls
 from mcpeval.exporting import read_runs
-from mcpeval.evaluators import salesforce
 from mcpeval.interop.russo import EvalResult, ToolCall, ToolCallMatch
 from mcpeval.scoring import score
 from tests.conftest import CONFORMANCE

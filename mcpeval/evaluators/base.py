@@ -267,7 +267,7 @@ async def evaluate_row(
         return evaluate_now(evaluator, row, isolate=isolate)
     try:
         return to_scores(await _answer(evaluator, row, context or Context()), evaluator.name)
-    except Exception as error:  # as in `evaluate_now`
+    except (Exception, SystemExit) as error:  # as in `evaluate_now`; some functions end with sys.exit(1)
         return _isolated(evaluator, error, isolate)
 
 
@@ -279,7 +279,7 @@ def evaluate_now(evaluator: Any, row: Mapping[str, Any], *, isolate: bool = True
         return _isolated(evaluator, error, isolate)
 
 
-def _isolated(evaluator: Any, error: Exception, isolate: bool) -> list[tuple[str, Score]]:
+def _isolated(evaluator: Any, error: BaseException, isolate: bool) -> list[tuple[str, Score]]:
     if not isolate or isinstance(error, CacheMiss):
         raise error
     return [(evaluator.name, failed(error))]

@@ -185,15 +185,19 @@ class Judge:
 
     @cached_property
     def fingerprint(self) -> str:
-        """sha256 of everything that shapes its answer, and of no secret."""
+        """sha256 of everything that shapes its answer (`to_dict`), and of no secret."""
+        return content_key("judge", **self.to_dict()).removeprefix("judge:")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything that shapes its answer, as plain JSON: what a manifest says of it."""
         # How long an answer is waited for does not shape it.
         waits = ("timeout", "deadline", "retries", "max_wait", "api_base", "base_url")
-        parts = {
+        return {
             "parser": PARSER_VERSION,
             "system": self._system,
             "user": prompts.USER,
             "rubric": self.rubric,
-            "sees": self.sees,
+            "sees": list(self.sees),
             "reference": self.reference,
             "scale": self.scale.to_dict(),
             "schema": self._response_model.model_json_schema(),
@@ -202,7 +206,6 @@ class Judge:
             "max_chars": self.max_chars,
             "reasks": self.reasks,
         }
-        return content_key("judge", **parts).removeprefix("judge:")
 
     @cached_property
     def _response_model(self) -> Any:

@@ -183,7 +183,7 @@ class Rule:
         for key in config:
             if key not in _KEYS and (near := did_you_mean(key, _KEYS)).startswith("Did"):
                 raise InputError(f"config has the unknown key {key!r}. {near}")
-        made = _from_text(json.dumps(plain(config, "config"), sort_keys=True), on_empty, name)
+        made = _from_text(json.dumps(plain(config, "config")), on_empty, name)
         return made if env is None else replace(made, env=dict(env))
 
     @classmethod
@@ -193,7 +193,7 @@ class Rule:
 
     def to_json(self) -> str:
         """A JSON text that `from_json` and `from_config` read back as an equal rule."""
-        return self._text
+        return json.dumps(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
         """The rule as a config; variables stand in it by name, not by value."""
@@ -291,7 +291,7 @@ class Rule:
                 said = await self._registered_verdict(leaves, output, (value, op_args), context)
             else:
                 said = self._compared(leaves, output, self._test_of(value, op_args))
-        except Exception as error:  # a row's isolation: whose fault it is decides what is said
+        except (Exception, SystemExit) as error:  # a row's isolation: whose fault it is decides what is said
             said = self._of_error(error, call, tree)
         score = _as_score(said)
         if not context.calls:
@@ -330,7 +330,7 @@ class Rule:
         text = f"{reason}: found {show(values[place])}, wanted {wanted}{detail}{where}"
         return False, text, metadata
 
-    def _of_error(self, error: Exception, call: Call | None, given: Any) -> Verdict | Score:
+    def _of_error(self, error: BaseException, call: Call | None, given: Any) -> Verdict | Score:
         """0 where the output is to blame, else status ``error``."""
         faults = _AGENTS_FAULT + _IN_BUILT_IN if self.immediate else _AGENTS_FAULT
         where = f", in step {call.text!r}, given {show(given)}" if call else f", in comparison {self.op!r}"

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..errors import InputError, did_you_mean
-from . import salesforce
 from ..types import Score, ToolCall
+from . import salesforce
 from .called import READS, check_columns, made_calls, read_expected
 from .matching import Expected, Judged, Matching, Terms, call_text, match
 

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..errors import InputError
-from ..types import ToolCall
 from ..messages import from_openai, wire_result
+from ..types import ToolCall
 
 # What ended a simulation of tau2 that the agent is to be blamed for: it ran out of steps, or of errors.
 _LIMITS = ("max_steps", "too_many_errors")
