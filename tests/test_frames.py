@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mcpeval.frames import RUN_COLUMNS, SCORE_COLUMNS, plain, rows_of, runs_frame, scores_frame
+from mcpeval.frames import RUN_COLUMNS, SCORE_COLUMNS, column, plain, rows_of, runs_frame, scores_frame
 
 
 def test_a_missing_text_is_none_in_a_row_and_never_the_word_nan():
@@ -56,6 +56,18 @@ def test_a_lone_surrogate_is_replaced_in_text_and_kept_in_nested_values():
 def test_lists_of_equal_length_stay_lists_in_their_cells():
     frame = runs_frame([{"run_id": "r", "messages": [1, 2]}, {"run_id": "s", "messages": [3, 4]}])
     assert frame.messages.tolist() == [[1, 2], [3, 4]]
+
+
+def test_a_column_of_one_value_is_the_same_as_cell_by_cell():
+    assert column([None] * 3, "str").isna().all()
+    assert column(["a\ud800"] * 3, "str").tolist() == ["a\ufffd"] * 3
+    assert column([1, True, 1.0], "str").tolist() == ["1", "True", "1.0"]
+    assert column([1, True], "object").tolist() == [1, True] and type(column([1, True], "object")[1]) is bool
+    assert column([0.0, -0.0], "float64").tolist() == [0.0, -0.0] and str(column([0.0, -0.0], "float64")[1]) == "-0.0"
+    assert column([None, None], "Int64").isna().all() and column([None, None], "int64").tolist() == [0, 0]
+    assert column([True, False, None], "boolean").tolist() == [True, False, pd.NA]
+    assert column([True, False], "boolean").tolist() == [True, False]
+    assert column(["a", "\ud800", None], "str").tolist()[:2] == ["a", "\ufffd"]
 
 
 def test_a_scores_frame_has_the_keys_that_the_runs_had_and_their_labels():

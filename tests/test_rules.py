@@ -39,7 +39,7 @@ def test_an_argument_wholly_between_quotes_is_taken_without_them(argument, value
     assert verdict(f"json -> get({argument})", "=", value)
 
 
-@pytest.mark.parametrize("key", ['"city', "it's", "say \"hi\" now", "'a' b"])
+@pytest.mark.parametrize("key", ['"city', "it's", 'say "hi" now', "'a' b"])
 def test_quotes_that_do_not_enclose_the_whole_argument_are_part_of_the_key(key):
     assert verdict(f"json -> get({key})", "=", 1, json.dumps({key: 1}))
 
@@ -172,7 +172,7 @@ def test_a_text_held_against_a_number_is_the_outputs_fault():
         ('maybe {"a": 0}</think>{"a": 1} is it', {"a": 1}),
         ("```json\n{'a': 1}\n```\n```json\n{\"a\": 2}\n```", {"a": 2}),
         ('```python\nx = {}\n```\nso {"a": "``` inside"}', {"a": "``` inside"}),
-        ("{not json} but {\"a\": {\"b\": 1}}", {"a": {"b": 1}}),
+        ('{not json} but {"a": {"b": 1}}', {"a": {"b": 1}}),
         ("42", 42),
         ('"a }{ b"', "a }{ b"),
     ],
@@ -181,7 +181,7 @@ def test_extract_json_finds_the_answer_in_what_stands_around_it(text, found):
     assert verdict("extract_json", "=", found, text)
 
 
-@pytest.mark.parametrize("text", ["", "no json", "<think>{\"a\": 1}", "{'a': 1}", "[1, 2"])
+@pytest.mark.parametrize("text", ["", "no json", '<think>{"a": 1}', "{'a': 1}", "[1, 2"])
 def test_extract_json_fails_where_there_is_none(text):
     score = rule("extract_json", "").evaluate(text)
     assert score.passed is False
@@ -446,6 +446,13 @@ def test_five_rules_over_the_same_output_parse_it_once(monkeypatch):
     assert set(parsed.values()) == {1}
 
 
+def test_a_comparison_sees_a_value_in_the_order_it_was_written_in():
+    config = {"func": "json", "op": "=", "value": {"z": 1, "a": {"y": 2, "b": 3}}}
+    made = Rule.from_config(config)
+    assert json.dumps(made.value) == json.dumps(Rule.from_json(made.to_json()).value) == json.dumps(config["value"])
+    assert made == Rule.from_config({**config, "value": {"a": {"b": 3, "y": 2}, "z": 1}})
+
+
 def test_no_step_changes_what_other_rules_are_shown():
     output = '{"l": [3, 1, 2]}'
     rule("json -> get(l) -> sort", "").evaluate(output)
@@ -524,6 +531,62 @@ def test_no_output_makes_any_built_in_raise_or_be_of_another_status(chain, quest
     assert bool(score.reason) or score.passed
 
 
+def same(a, b):
+    """Equal, of the same types and in the same order: 1 is not True, 0.0 not -0.0, and NaN is NaN."""
+    return json.dumps(a) == json.dumps(b) and type(a) is type(b)
+
+
+@settings(max_examples=2_000, deadline=None)
+@given(JSON.map(json.dumps) | JSON.map(lambda v: json.dumps(v, ensure_ascii=False)), st.data())
+def test_json_is_read_as_the_standard_library_reads_it(text, data):
+    for _ in range(data.draw(st.integers(0, 3))):
+        place = data.draw(st.integers(0, len(text)))
+        put = data.draw(
+            st.sampled_from([*'[]{}",:01.eE+-tfn\\/ \n\t\x00\xa0\ud83d', "NaN", "Infinity", "\\ud83d", "1e999"])
+        )
+        text = text[:place] + put + text[place + data.draw(st.integers(0, 1)) :]
+    text = text.strip()
+    try:
+        wanted = json.loads(text)
+    except ValueError as error:
+        with pytest.raises(type(error)) as raised:
+            steps._loads(text)
+        assert str(raised.value) == str(error)
+    else:
+        assert same(steps._loads(text), wanted)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("-0", "-0.0", "1e999", "-1e999", "1" * 4300, "1" * 4301, "9" * 400 + ".5", "1e-400", "18446744073709551616"),
+        *("2.4703282292062328e-324", "0.1", '{"a": 1, "b": 2, "a": 3}', "[" * 150 + "]" * 150, "[" * 900 + "]" * 900),
+        *('"\\ud83d\\ude00"', '"\\ude00"', '"\\u0000"', '"\\x41"', '"\x7f\u2028"', "\udcff", "\ufeff1", ""),
+        *("[1,]", "01", "-NaN", "Inf", "+1"),
+    ],
+)
+def test_json_of_every_odd_kind_is_read_as_the_standard_library_reads_it(text):
+    try:
+        wanted = json.loads(text)
+    except ValueError as error:
+        with pytest.raises(ValueError) as raised:
+            steps._loads(text)
+        assert str(raised.value) == str(error)
+    else:
+        assert same(steps._loads(text), wanted)
+
+
+@settings(max_examples=200, deadline=None)
+@given(CHAINS, QUESTIONS, OUTPUTS)
+def test_a_bare_verdict_is_what_evaluate_says(chain, question, output):
+    op, value = question
+    made = rule(chain, op, value)
+    passed, reason, metadata = made.verdict(output)
+    score = made.evaluate({"output": output})
+    assert (score.passed, score.label, score.score, score.reason) == (passed, passed, float(passed), reason)
+    assert json.dumps(score.metadata) == json.dumps(metadata)
+
+
 @settings(max_examples=200, deadline=None)
 @given(CHAINS, QUESTIONS, st.none() | st.text(min_size=1, max_size=5), st.sampled_from(["pass", "fail"]))
 def test_a_rule_survives_json(chain, question, name, on_empty):
@@ -543,5 +606,3 @@ def test_no_chain_makes_the_parser_fail_in_another_way(chain):
             make(chain)
         except ChainError:
             continue
-
-

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 import signal
@@ -17,6 +18,7 @@ import pytest
 from mcpeval.errors import CacheMiss, InputError, McpevalError
 from mcpeval.evaluators import rule
 from mcpeval.evaluators.judges import Judge
+from mcpeval.exporting import read_csv, read_parquet, to_csv, to_parquet
 from mcpeval.frames import SCORE_COLUMNS
 from mcpeval.scoring import score
 from mcpeval.types import Run, Score, Usage
@@ -138,6 +140,52 @@ def test_without_evaluators_each_row_brings_its_own_and_the_others_are_judged(as
     assert endpoint.count == 1 and "<reference-" in endpoint.requests[0]["messages"][1]["content"]
 
 
+def through_pandas(frame, path):
+    own = [[one if isinstance(one, dict) else one.to_dict() for one in each] for each in frame["evaluators"]]
+    frame.assign(evaluators=own).to_parquet(path)
+    return pd.read_parquet(path)
+
+
+ROUND_TRIPS = {
+    "csv": lambda frame, path: read_csv(to_csv(frame, path.with_suffix(".csv"))),
+    "parquet": lambda frame, path: read_parquet(to_parquet(frame, path.with_suffix(".parquet"))),
+    "our csv, read by pandas": lambda frame, path: pd.read_csv(to_csv(frame, path.with_suffix(".csv"))),
+    "our parquet, read by pandas": lambda frame, path: pd.read_parquet(to_parquet(frame, path.with_suffix(".parquet"))),
+    "pandas' own parquet": through_pandas,
+}
+
+
+@pytest.mark.parametrize("name", ROUND_TRIPS)
+def test_rows_bring_their_evaluators_through_files(name, tmp_path):
+    own = [
+        [{"func": "json -> get(n)", "op": "=", "value": 0}, {"func": "json", "op": ""}],
+        [rule("json -> get(n)", "approx", 2, op_args={"rel": 0.6}, name="mine")],
+        [{"func": "json -> foreach", "op": "<", "value": 5, "on_empty": "fail", "desc": "numbers"}],
+    ]
+    frame = runs(3, evaluators=own)
+    before, after = (score(given, cache=False) for given in (frame, ROUND_TRIPS[name](frame, tmp_path / "runs")))
+    assert before["passed"].tolist() == [True, True, True, False]
+    if name != "pandas' own parquet":  # its integers beside missing values are floats
+        assert after["fingerprint"].tolist() == before["fingerprint"].tolist()
+        assert after["evaluator"].tolist() == before["evaluator"].tolist()
+    if name != "our csv, read by pandas":  # it does not know the apostrophe that protects a text like {"n": 0}
+        assert after["passed"].tolist() == before["passed"].tolist()
+
+
+def test_a_function_sees_the_columns_that_it_names_and_another_all():
+    def named(output, extra, missing="default"):
+        return (extra, missing) == (7, "default")
+
+    def rest(**columns):
+        return sorted(columns) == ["extra", "note", "output", "question", "run_id"]
+
+    def whole(row):
+        return row["note"] is None and row["run_id"] == "0"
+
+    scores = score(runs(1, extra=7, note=[None]), [named, rest, whole, rule("json -> get(n)", "=", 0)], cache=False)
+    assert scores["passed"].tolist() == [True] * 4
+
+
 def test_a_dict_names_evaluators_of_every_kind(asked):
     named = {
         "fits": {"func": "json -> get(n)", "op": ">", "value": 0},
@@ -191,6 +239,42 @@ def test_a_crash_is_one_rows_error_with_its_traceback_and_the_others_go_on():
         and "ZeroDivisionError" in crash["error"]
         and "fragile" in crash["metadata"]["traceback"]
     )
+
+
+def test_sys_exit_in_a_function_ends_that_row_alone():
+    def leaves(output):
+        sys.exit(3)
+
+    async def leaves_too(output):
+        sys.exit("no key")
+
+    scores = score(runs(2), [leaves, leaves_too, len_of], cache=False)
+    assert scores["status"].tolist() == ["error", "error", "ok"] * 2
+    assert scores["error"].iloc[:2].tolist() == ["SystemExit: 3", "SystemExit: no key"]
+
+
+def test_a_rule_that_lacks_a_variable_is_an_error_between_rules_that_are_not(monkeypatch):
+    monkeypatch.delenv("NOT_SET", raising=False)
+    three = [rule("json -> get(n)", "=", n, name=str(n)) for n in (0, "{{NOT_SET}}", 1)]
+    scores = score(runs(2), [*three, len_of], cache=False)
+    assert scores["evaluator"].tolist() == ["0", "{{NOT_SET}}", "1", "len_of"] * 2
+    assert scores["status"].tolist() == ["ok", "error", "ok", "ok"] * 2
+    assert scores["score"].fillna(-1).tolist() == [1, -1, 0, 1, 0, -1, 1, 1]
+    with pytest.raises(McpevalError, match=r"2 of 8 scores failed.*evaluator '\{\{NOT_SET\}\}' on run '0'"):
+        score(runs(2), [*three, len_of], cache=False, errors="raise")
+
+
+@pytest.mark.parametrize("was_on", [True, False])
+def test_the_garbage_collector_is_afterwards_as_it_was(was_on):
+    (gc.enable if was_on else gc.disable)()
+    try:
+        score(runs(2), rule("json -> get(n)", "=", 1), cache=False)
+        assert gc.isenabled() is was_on
+        with pytest.raises(McpevalError):
+            score(runs(2), lambda output: 1 / 0, cache=False, errors="raise")
+        assert gc.isenabled() is was_on and gc.get_freeze_count() == 0
+    finally:
+        gc.enable()
 
 
 def test_failures_are_kept_or_raised_after_everything_was_done(asked, endpoint, cache):

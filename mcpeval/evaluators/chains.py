@@ -13,6 +13,7 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -116,7 +117,8 @@ def call_when_registered(refresh: Callable[[], None]) -> None:
     _WHEN_REGISTERED.append(refresh)
 
 
-def parse(chain: str, *, quotes: bool) -> list[Call]:
+@lru_cache(maxsize=4096)
+def parse(chain: str, *, quotes: bool) -> tuple[Call, ...]:
     """The steps of a chain, each with its place in it; names are not looked up."""
     quoted = {m.start(2): m.end(2) for m in _QUOTED.finditer(chain)} if quotes else {}
     masked = chain
@@ -130,7 +132,7 @@ def parse(chain: str, *, quotes: bool) -> list[Call]:
             arguments = found and _arguments(chain, masked, start + found.start(1), start + found.end(1), quoted)
             calls.append(Call(item.split("(")[0].strip(), arguments, chain[start : start + len(item)], start))
         offset += len(piece) + 2
-    return calls
+    return tuple(calls)
 
 
 def _arguments(chain: str, masked: str, start: int, end: int, quoted: dict[int, int]) -> tuple[str, ...]:

@@ -158,15 +158,19 @@ def _own_evaluators(runs: Runs) -> list[tuple[Any, ...]]:
     from ..evaluators.rules import rules_of
 
     given = [_brought(*each) for each in zip(runs.run_ids, runs.column("evaluators"))]
-    configs = (one for own in given for one in own if isinstance(one, Mapping))
-    # All at once, so that functions which are not registered are named all together.
-    rules_of({json.dumps(config, sort_keys=True, default=str): config for config in configs}.values())
+    texts = [[json.dumps(one, default=str) if isinstance(one, Mapping) else None for one in own] for own in given]
+    configs = {text: one for pair in zip(texts, given) for text, one in zip(*pair) if text is not None}
+    # Each once, and all together, so that functions which are not registered are named in one error.
+    rules = dict(zip(configs, rules_of(configs.values())))
     judge: tuple[Any, ...] = ()
     if not all(given):
         from ..evaluators.judges import Judge
 
         judge = (Judge(),)
-    return [_named_apart([as_evaluator(one) for one in own]) if own else judge for own in given]
+    return [
+        _named_apart([rules[text] if text else as_evaluator(one) for text, one in zip(*pair)]) if pair[0] else judge
+        for pair in zip(texts, given)
+    ]
 
 
 def _brought(run_id: Any, own: Any) -> list[Any]:
