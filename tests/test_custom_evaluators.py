@@ -14,7 +14,7 @@ import pytest
 
 from mcpeval import score
 from mcpeval.errors import InputError
-from mcpeval.evaluators.base import as_evaluator
+from mcpeval.evaluators.adapting import as_evaluator
 from mcpeval.interop import judge_llm
 from mcpeval.interop.judge_llm import BaseEvaluator, EvaluationResult, EvaluatorResult, run_config
 from mcpeval.interop.judge_llm.custom import EVALUATORS, PROVIDERS, REPORTERS, Source

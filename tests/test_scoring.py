@@ -18,7 +18,7 @@ import pytest
 from mcpeval.errors import CacheMiss, InputError, McpevalError
 from mcpeval.evaluators import rule
 from mcpeval.evaluators.judges import Judge
-from mcpeval.exporting import read_csv, read_parquet, to_csv, to_parquet
+from mcpeval.exporting import manifest, read_csv, read_parquet, to_csv, to_parquet
 from mcpeval.frames import SCORE_COLUMNS
 from mcpeval.scoring import score
 from mcpeval.types import Run, Score, Usage
@@ -523,3 +523,15 @@ def test_the_docstring_is_a_script_that_runs():
     import mcpeval.scoring
 
     assert doctest.testmod(mcpeval.scoring, extraglobs={"pd": pd}).failed == 0
+
+
+def test_a_manifest_finds_the_judges_texts_whatever_pandas_did_with_the_frame(endpoint):
+    named = {"api_base": endpoint.base, "api_key": "sk-secret-of-mine"}
+    judge = Judge("Is it brief?", model="openai/good", sees="output", **named)
+    scores = score([{"output": "ROW-1"}], [judge, rule("raw", "=", "x")])
+    changed = pd.concat([scores.assign(more=1), scores.iloc[:1]], ignore_index=True)
+    texts = manifest(changed)["judges"]
+    by_kind = {kind: texts[fingerprint] for kind, fingerprint in zip(changed["kind"], changed["fingerprint"])}
+    assert by_kind["judge"]["rubric"] == "Is it brief?"
+    assert by_kind["rule"] == {"func": "raw", "op": "=", "value": "x", "on_empty": "fail", "quotes": True}
+    assert "sk-secret" not in json.dumps(texts)

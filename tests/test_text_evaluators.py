@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from mcpeval import embedding, score
 from mcpeval._loop import run_sync
 from mcpeval.errors import CacheMiss, InputError, ModelError
-from mcpeval.evaluators.base import as_evaluator, is_immediate
+from mcpeval.evaluators.adapting import as_evaluator
+from mcpeval.evaluators.base import is_immediate
 from mcpeval.evaluators.conversations import actual_turns, expected_turns
 from mcpeval.evaluators.embeddings import EmbeddingSimilarity, chunks
 from mcpeval.evaluators.stemming import rouge_words, stem

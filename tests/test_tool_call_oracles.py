@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from mcpeval.evaluators import salesforce
-from mcpeval.evaluators.base import as_evaluator
+from mcpeval.evaluators.adapting import as_evaluator
 from mcpeval.evaluators.tool_use import tool_calls
 from mcpeval.exporting import read_runs
 from mcpeval.interop.russo import EvalResult, ToolCall, ToolCallMatch

@@ -19,7 +19,8 @@ from pydantic import BaseModel
 
 from mcpeval import stats
 from mcpeval.errors import InputError
-from mcpeval.evaluators.base import as_evaluator, is_immediate
+from mcpeval.evaluators.adapting import as_evaluator
+from mcpeval.evaluators.base import is_immediate
 from mcpeval.evaluators.matching import best_pairs, in_order, in_partial_order
 from mcpeval.evaluators.tool_use import assert_tool_calls, tool_call, tool_calls
 from mcpeval.scoring import score

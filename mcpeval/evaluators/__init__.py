@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .base import Context, as_evaluator, as_evaluators, evaluate_row, required_columns, to_score, to_scores
+from .adapting import as_evaluator, as_evaluators
+from .base import Context, evaluate_row, required_columns, to_score, to_scores
 from .chains import FunctionResult, compare_func, eval_func
 from .embeddings import EmbeddingSimilarity
 from .functions import evaluator

@@ -1,7 +1,7 @@
 """What an evaluator is, what it may answer, and the one place that isolates its crash.
 
 An evaluator is a value with a ``name`` and a method ``evaluate(row)`` (or ``evaluate(row,
-context)``), plain or async.  `as_evaluator` makes one of a function, a rule's dict or an object;
+context)``), plain or async; `adapting.as_evaluator` makes one of a function, a rule's dict or an object.
 `to_scores` turns every loose answer into `Score` objects; `evaluate_row` calls an evaluator on one
 row and never raises for what the evaluator did (but for `CacheMiss`, which ends a replay).
 """
@@ -14,7 +14,7 @@ import math
 import numbers
 import os
 import traceback
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from typing import Any
@@ -23,6 +23,10 @@ from ..errors import CacheMiss, InputError, McpevalError, ServerError
 from ..types import Score
 
 _SCORE_FIELDS = frozenset(f.name for f in fields(Score))
+
+#: What evaluators with a fingerprint that scored in this process are made of, by fingerprint. A manifest
+#: finds their texts here: what a frame has in its ``attrs`` is lost in most of what pandas does with it.
+TEXTS: dict[str, dict[str, Any]] = {}
 
 
 async def _no_servers(server: str, tool: str, arguments: dict[str, Any]) -> Any:
@@ -70,67 +74,6 @@ class Context:
             return call
 
         return replace(self, call_tool=call_tool, calls=calls, env=dict(env or {}))
-
-
-def as_evaluator(given: Any, *, name: str | None = None) -> Any:
-    """The evaluator that `given` is, or stands for.
-
-    Parameters
-    ----------
-    given : object, callable or mapping
-        An object with a method ``evaluate``; a function of ``row`` or of column names; the dict of
-        a rule (``{"func", "op", "value"}``).
-    name : str, optional
-        Replaces the evaluator's own name.
-
-    Raises
-    ------
-    InputError
-        `given` is none of these, or a class where an instance is needed.
-    """
-    from .functions import adapt_function, adapt_object
-    from .rules import Rule
-
-    if isinstance(given, Mapping):
-        return Rule.from_config(given, name=name)
-    if inspect.isclass(given):
-        raise InputError(f"evaluators has the class {given.__name__}; give an instance: {given.__name__}(...)")
-    if callable(getattr(given, "evaluate", None)):
-        return adapt_object(given, name)
-    if callable(given):
-        return adapt_function(given, name)
-    hint = " A rule is written rule('json -> get(city)', '=', 'Paris')." if isinstance(given, str) else ""
-    raise InputError(
-        f"evaluators has {given!r:.200} ({type(given).__name__}); expected a function of a row, a rule's dict, "
-        f"or an object with a method evaluate(row).{hint}"
-    )
-
-
-def as_evaluators(given: Any) -> tuple[Any, ...]:
-    """One evaluator or several, as a tuple in which every name is used once.
-
-    Parameters
-    ----------
-    given : evaluator, list of evaluators, or mapping of names to evaluators
-
-    Raises
-    ------
-    InputError
-        Two evaluators bear the same name, or one is no evaluator.
-    """
-    if isinstance(given, Mapping) and not ({"func", "op"} & given.keys()):
-        found = tuple(as_evaluator(value, name=str(key)) for key, value in given.items())
-    elif isinstance(given, Iterable) and not isinstance(given, (str, Mapping)) and not hasattr(given, "evaluate"):
-        found = tuple(as_evaluator(value) for value in given)
-    else:
-        found = (as_evaluator(given),)
-    names = [evaluator.name for evaluator in found]
-    if repeated := sorted({name for name in names if names.count(name) > 1}):
-        raise InputError(
-            f"evaluators has the name {repeated[0]!r} {names.count(repeated[0])} times; give each its own: "
-            f"{{'first': ..., 'second': ...}}, or name= where it is made"
-        )
-    return found
 
 
 def required_columns(evaluator: Any) -> tuple[str, ...]:
@@ -250,7 +193,7 @@ async def evaluate_row(
     Parameters
     ----------
     evaluator : evaluator
-        From `as_evaluator`.
+        From `adapting.as_evaluator`.
     row : mapping
         Column name to plain Python value (see `frames.rows_of`). The evaluator gets a copy.
     context : Context, optional

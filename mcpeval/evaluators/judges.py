@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
-from .._calls import is_secret, model_identity
+from .._calls import FAMILIAR, check_patience, is_secret, model_identity
 from ..caching import Cache, canonical, content_key
 from ..errors import CacheError, InputError, ModelError, did_you_mean
 from ..types import Score, Usage
@@ -130,6 +130,10 @@ class Judge:
     ) -> None:
         if not isinstance(rubric, str) or not rubric.strip():
             raise InputError(f"Judge: rubric={rubric!r:.100} should be a text that says what to judge")
+        if not isinstance(name, str | None):
+            raise InputError(f"Judge: name={name!r:.80} should be a text")
+        if not isinstance(sees, Iterable):
+            raise InputError(f"Judge: sees={sees!r:.80} should be names of columns")
         sees = (sees,) if isinstance(sees, str) else tuple(sees)
         values = {
             "rubric": rubric,
@@ -185,11 +189,17 @@ class Judge:
 
     @cached_property
     def fingerprint(self) -> str:
-        """sha256 of everything that shapes its answer (`to_dict`), and of no secret."""
-        return content_key("judge", **self.to_dict()).removeprefix("judge:")
+        """sha256 of everything that shapes its answer, and of no secret."""
+        return content_key("judge", **self._shape).removeprefix("judge:")
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything that shapes its answer, as plain JSON: what a manifest says of it."""
+        """Everything that shapes its answer, as plain JSON, and its model as it was named."""
+        # The folder of an embedded model's file is this machine's affair.
+        named = self.model.rpartition("/")[2] if self.model.startswith("local//") else self.model
+        return {**self._shape, "model": named, "weights": self._shape["model"].get("weights")}
+
+    @cached_property
+    def _shape(self) -> dict[str, Any]:
         # How long an answer is waited for does not shape it.
         waits = ("timeout", "deadline", "retries", "max_wait", "api_base", "base_url")
         return {
@@ -374,13 +384,21 @@ def _model(model: str | None) -> str:
 
 
 def _params(params: Mapping[str, Any] | None, more: Mapping[str, Any]) -> dict[str, Any]:
-    own = [f.name for f in fields(Judge)]
+    if not isinstance(params, Mapping | None):
+        raise InputError(f"Judge: params={params!r:.80} should be a dict of the model's parameters")
+    own, known = [f.name for f in fields(Judge)], (*FAMILIAR, "mode")
     given = {**(params or {}), **more}
     for key in given:
         if key in _OWN_PARAMS:
             raise InputError(f"Judge: {key}= is set by the judge itself and cannot be given")
-        if near := get_close_matches(key, own, n=1, cutoff=0.8):
+        if key not in known and (near := get_close_matches(key, [*own, *known], n=1, cutoff=0.8)):
             raise InputError(f"Judge: unknown argument {key}=. Did you mean {near[0]!r}?")
+    check_patience(given, "Judge")
+    if "mode" in given:
+        from ..llm import MODES
+
+        if given["mode"] not in MODES:
+            raise InputError(f"Judge: mode={given['mode']!r}. {did_you_mean(given['mode'], MODES)}")
     try:
         canonical({key: value for key, value in given.items() if not is_secret(key)})
     except CacheError as error:

@@ -100,7 +100,7 @@ def read_csv(path: str | os.PathLike[str]) -> pd.DataFrame:
     FileError
         The file is not there, is not UTF-8, or has a row with more cells than headings.
     """
-    source = Path(path)
+    source = _path(path, "read_csv")
     headings, rows = _read_cells(source)
     names = [cells.decode_text(heading) for heading in headings]
     columns = [cells.decode_column([row[i] for row in rows], _KNOWN.get(name)) for i, name in enumerate(names)]
@@ -167,7 +167,7 @@ def read_parquet(path: str | os.PathLike[str]) -> pd.DataFrame:
         The file is not there, or is no Parquet file.
     """
     arrow = _pyarrow("read_parquet")
-    source = _existing(Path(path))
+    source = _existing(_path(path, "read_parquet"))
     try:
         table = arrow.parquet.read_table(source)
     except arrow.ArrowInvalid as error:
@@ -202,7 +202,7 @@ def read_runs(path: str | os.PathLike[str]) -> pd.DataFrame:
         form of a ``.json`` file.
     """
     readers = {".csv": read_csv, ".parquet": read_parquet, ".jsonl": _read_jsonl, ".json": _read_transcripts}
-    source = Path(path)
+    source = _path(path, "read_runs")
     reader = readers.get(source.suffix.lower())
     if reader is None:
         raise FileError(f"no reader for the suffix {source.suffix!r}. {did_you_mean(source.suffix, readers)}", source)
@@ -210,8 +210,9 @@ def read_runs(path: str | os.PathLike[str]) -> pd.DataFrame:
 
 
 def _read_transcripts(path: Path) -> pd.DataFrame:
+    text = _text(path)
     try:
-        data = json.loads(_text(path))
+        data = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise FileError(f"no JSON: {error}", path) from error
     for name in TRANSCRIPTS:
@@ -301,7 +302,7 @@ def _read_cells(path: Path) -> tuple[list[str], list[list[str]]]:
     with _field_limit:
         limit = csv.field_size_limit(_FIELD_LIMIT)
         try:
-            reader = csv.reader(io.StringIO(text, newline=""))
+            reader = csv.reader(io.StringIO(text, newline=""), strict=True)  # a file that was cut is no CSV
             lines = [(reader.line_num, row) for row in reader if row]
         except csv.Error as error:
             raise FileError(f"no CSV: {error}", path, reader.line_num) from error
@@ -348,18 +349,26 @@ def _json(about: Mapping[str, Any]) -> str:
 def _target(frame: pd.DataFrame, path: str | os.PathLike[str], caller: str) -> Path:
     if not isinstance(frame, pd.DataFrame):
         raise InputError(f"{caller}: frame is a {type(frame).__name__}; expected a DataFrame, then a path")
-    if not isinstance(path, (str, os.PathLike)):
-        raise InputError(f"{caller}: path is a {type(path).__name__}; expected the path of a file")
-    target = Path(path)
-    if not target.parent.is_dir():
+    target = _path(path, caller)
+    if not os.path.isdir(target.parent):  # not Path.is_dir, which raises where a name is too long
         raise FileError(f"there is no folder {target.parent}", target)
-    if target.is_dir():
+    if os.path.isdir(target):
         raise FileError("is a folder; expected the path of a file", target)
     return target
 
 
+def _path(path: Any, caller: str) -> Path:
+    if not isinstance(path, (str, os.PathLike)):
+        raise InputError(f"{caller}: path is a {type(path).__name__}; expected the path of a file")
+    if "\0" in str(path):
+        raise InputError(f"{caller}: path={str(path)!r} should be the path of a file; it holds a NUL")
+    return Path(path)
+
+
 def _existing(path: Path) -> Path:
-    if not path.is_file():
+    if os.path.isdir(path):
+        raise FileError("is a folder; expected the path of a file", path)
+    if not os.path.isfile(path):
         raise FileError("no such file", path)
     return path
 
@@ -370,6 +379,8 @@ def _text(path: Path) -> str:
             return stream.read()
     except UnicodeDecodeError as error:
         raise FileError(f"not UTF-8: {error}", path) from error
+    except OSError as error:
+        raise FileError(f"cannot be read: {error.strerror or error}", path) from error
 
 
 @contextmanager

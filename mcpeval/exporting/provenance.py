@@ -12,6 +12,7 @@ import pandas as pd
 
 from .. import __version__
 from ..errors import InputError
+from ..evaluators.base import TEXTS
 from ..frames import rows_of
 
 _LIBRARIES = ("pandas", "numpy", "scipy", "litellm", "instructor", "mcp", "pydantic", "diskcache", "pyarrow")
@@ -25,8 +26,8 @@ def manifest(frame: pd.DataFrame) -> dict[str, Any]:
     ----------
     frame : DataFrame
         Reads `model`, `judge_model`, `fingerprint`, `metadata`, `cached` and `cost_usd` where they
-        exist, and the judges' texts from ``frame.attrs["judges"]`` (fingerprint to a dict), where
-        `score` puts them.
+        exist. The texts of judges and rules are those of evaluators that scored in this process, and
+        those in ``frame.attrs["judges"]`` (fingerprint to a dict), where a file that was read has them.
 
     Returns
     -------
@@ -37,7 +38,7 @@ def manifest(frame: pd.DataFrame) -> dict[str, Any]:
         - ``rows``, ``index`` (names of its levels), ``columns`` (name and dtype);
         - ``models`` of the agents, as asked for, and ``models_returned``, agents' and judges', as the
           providers named them;
-        - ``judges``: fingerprint to the judge's full text, None where the frame has lost it;
+        - ``judges``: fingerprint to all that makes the judge or rule, None where it is not known here;
         - ``servers``: version of each and a hash of its tools; ``started``: when the first and the
           last of the runs began;
         - ``cached``: rows answered by the cache; ``cost_usd``: paid for these rows, None where one
@@ -55,7 +56,7 @@ def manifest(frame: pd.DataFrame) -> dict[str, Any]:
     rows = rows_of(frame[[name for name in wanted if name in frame.columns]])
     for row in rows:  # a frame of one's own may keep anything under that name
         row["metadata"] = row["metadata"] if isinstance(row.get("metadata"), Mapping) else {}
-    judges = frame.attrs.get("judges") or {}
+    texts = {**TEXTS, **(frame.attrs.get("judges") or {})}
     fingerprints = _names(row.get("fingerprint") for row in rows)
     costs = [row.get("cost_usd") for row in rows]
     saved = [row["metadata"]["saved_usd"] for row in rows if "saved_usd" in row["metadata"]]
@@ -71,7 +72,7 @@ def manifest(frame: pd.DataFrame) -> dict[str, Any]:
         "columns": [{"name": label, "dtype": str(dtype)} for label, dtype in zip(frame.columns, frame.dtypes)],
         "models": _names(row.get("model") for row in rows),
         "models_returned": _names(_returned(rows)),
-        "judges": {name: judges.get(name) for name in fingerprints},
+        "judges": {name: texts.get(name) for name in fingerprints},
         "servers": _servers(rows),
         "started": [started[0], started[-1]] if started else [],
         "cached": sum(row.get("cached") is True for row in rows),

@@ -17,8 +17,9 @@ from ..errors import McpevalError
 from ..evaluators.base import is_immediate
 from ..progress import Progress
 from ..servers import read_servers
+from .cells import CELLS
 from .inputs import check_arguments, plan, read_runs
-from .table import CELLS, kind_of, scores_of
+from .table import kind_of, scores_of
 from .work import FAILED, Budget, Work, collector_paused
 
 __all__ = ["score"]

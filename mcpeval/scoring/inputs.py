@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from ..errors import InputError, did_you_mean
-from ..evaluators.base import as_evaluator, as_evaluators, columns_read, required_columns
+from ..evaluators.adapting import as_evaluator, as_evaluators
+from ..evaluators.base import columns_read, required_columns
 from ..frames import cells_of, plain, rows_of
 from ..types import Run
 

@@ -19,8 +19,8 @@ from ..evaluators.rules import Rule
 from ..progress import Progress
 from ..servers import Server
 from ..types import Score, Usage
+from .cells import Line, Verdicts, line_of
 from .inputs import Jobs, Runs
-from .table import Line, Verdicts, line_of
 from .tools import Tools
 
 #: What an agent did itself is scored, as what it is: an answer that is not there. Whatever else ended
@@ -211,7 +211,7 @@ def _not_the_agents_doing(runs: Runs) -> dict[int, Score]:
     ):
         if status == "error" and output is None and kind not in OWN_DOING:
             why = f"the run did not come to an answer ({kind or 'error'}): {error or 'no reason given'}"
-            found[place] = Score(None, why, status="skipped")
+            found[place] = Score(None, why, status="skipped", metadata={"error_class": kind or "error"})
     return found
 
 

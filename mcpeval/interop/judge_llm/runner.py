@@ -13,7 +13,7 @@ from ... import llm
 from ...agents import FunctionAgent
 from ...caching import open_cache
 from ...errors import CacheMiss, InputError, McpevalError, did_you_mean
-from ...evaluators.base import as_evaluator
+from ...evaluators.adapting import as_evaluator
 from ...frames import column
 from ...running import run
 from ...scoring import score
