@@ -16,11 +16,12 @@ _HOMES = {
     "local": ["default_model"],
     "tasks": ["read_tasks"],
     "agents": ["Agent"],
+    "benchmarks": ["read_benchmark"],
     "evaluators": ["Judge", "Scale", "evaluator", "rule", "tool_call", "tool_calls"],
     "running": ["run"],
     "scoring": ["score"],
     "trajectories": ["tool_metrics"],
-    "reports": ["summarize", "wide"],
+    "reports": ["agreement", "compare", "pass_at_k", "summarize", "wide"],
     "exporting": ["manifest", "read_csv", "read_runs", "to_csv"],
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
@@ -49,6 +50,7 @@ def __dir__() -> list[str]:
 
 if TYPE_CHECKING:  # so that editors and type checkers see the lazily loaded names
     from .agents import Agent as Agent
+    from .benchmarks import read_benchmark as read_benchmark
     from .caching import Cache as Cache
     from .evaluators import Judge as Judge
     from .evaluators import Scale as Scale
@@ -61,6 +63,9 @@ if TYPE_CHECKING:  # so that editors and type checkers see the lazily loaded nam
     from .exporting import read_runs as read_runs
     from .exporting import to_csv as to_csv
     from .local import default_model as default_model
+    from .reports import agreement as agreement
+    from .reports import compare as compare
+    from .reports import pass_at_k as pass_at_k
     from .reports import summarize as summarize
     from .reports import wide as wide
     from .running import run as run

@@ -23,7 +23,17 @@ from .types import Usage
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+#: Where a model is reached: `model_identity` has it, without what an address may hide.
 ADDRESS = ("api_base", "base_url")
+#: Parameters that say how long to wait and how often to try: they do not shape an answer.
+PATIENCE = ("timeout", "deadline", "retries", "max_wait")
+#: Parameters that a slip of the pen is measured against.
+FAMILIAR = (
+    *PATIENCE, *ADDRESS, "api_key", "api_version", "organization", "user", "extra_headers", "extra_body",
+    "temperature", "top_p", "top_k", "min_p", "presence_penalty", "frequency_penalty", "logit_bias", "seed", "stop",
+    "max_tokens", "max_completion_tokens", "reasoning_effort", "thinking", "logprobs", "top_logprobs",
+    "parallel_tool_calls", "response_format",
+)  # fmt: skip
 _SECRET = re.compile(
     r"(_key|_key_id|_secret|_token|_credentials?|_password|_headers|_provider)$|^(headers|organization|client)$"
 )
@@ -159,10 +169,25 @@ def model_identity(model: str, params: Mapping[str, Any] | None = None) -> dict[
         return {"model": "local", "weights": local.identity(model), "api_base": None}
     params = params or {}
     base = params.get("api_base") or params.get("base_url")
-    if base is not None:
-        parts = urlsplit(str(base))
-        base = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path.rstrip("/"), "", ""))
-    return {"model": model, "api_base": base}
+    return {"model": model, "api_base": None if base is None else bare_address(base)}
+
+
+def bare_address(address: Any) -> str:
+    """An address without what it may hide: user, password, query."""
+    parts = urlsplit(str(address))
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path.rstrip("/"), "", ""))
+
+
+def check_patience(params: Mapping[str, Any], who: str) -> None:
+    """Raise for a time or a number of attempts that cannot be waited for, before anything is asked."""
+    for name in ("timeout", "deadline", "max_wait"):
+        value = params.get(name)
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if value is not None and not (is_number and value > 0):
+            raise InputError(f"{who}: {name}={value!r} should be a number of seconds above 0")
+    retries = params.get("retries", 0)
+    if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
+        raise InputError(f"{who}: retries={retries!r} should be a whole number, at least 0")
 
 
 def is_secret(name: str) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 import warnings
 from collections import Counter
@@ -21,6 +22,7 @@ from .errors import InputError, McpevalError
 if TYPE_CHECKING:
     import pandas as pd
 
+RUNS = Path("runs.parquet")
 _DEFAULT = "default: %(default)s"
 _CACHE = "default: $MCPEVAL_CACHE, else the user's cache folder"
 
@@ -40,6 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         the work could not be done; 130 interrupted.
     """
     arguments = _parser().parse_args(argv)
+    signal.signal(signal.SIGTERM, _interrupt)  # so that the servers are ended there too
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _say
@@ -55,6 +58,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _say(message: Warning | str, *_: Any) -> None:
     """A warning as one line, without the place in the code that gave it."""
     print(f"mcpeval: {message}", file=sys.stderr)
+
+
+def _interrupt(signum: int, frame: Any) -> None:
+    raise KeyboardInterrupt
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -78,10 +85,12 @@ def _add_demo(commands: Any) -> None:
 
 
 def _add_run(commands: Any) -> None:
-    command = commands.add_parser("run", help="run an agent at tasks, or a judge-llm configuration")
-    command.add_argument("tasks", type=Path, help="a .json or .jsonl file, a folder of them, or a .yaml configuration")
-    command.add_argument("--model", help="a LiteLLM model string; default: $MCPEVAL_MODEL, else the embedded model")
-    command.add_argument("--strategy", help="basic, tools or react; default: tools")
+    command = commands.add_parser("run", help="run an agent at tasks, a benchmark, or a judge-llm configuration")
+    command.add_argument(
+        "tasks", type=Path, help="a .json or .jsonl file, a folder of them, a .yaml benchmark or configuration"
+    )
+    command.add_argument("--model", help="a LiteLLM model string; default: of the benchmark, $MCPEVAL_MODEL")
+    command.add_argument("--strategy", help="basic, tools, react, reflection or explore; default: tools")
     command.add_argument("--param", action="append", metavar="NAME=VALUE", help="of the model; may stand several times")
     command.add_argument("--servers", type=Path, metavar="FILE", help="the MCP servers, as JSON")
     command.add_argument("--trials", type=int, metavar="N", help="runs of each task; default: 1")
@@ -98,6 +107,7 @@ def _add_score(commands: Any) -> None:
     command.add_argument("runs", type=Path, help="what `mcpeval run` wrote, or any table with a column 'output'")
     command.add_argument("--model", help="judge with this model; default: the tasks' own evaluators, if any")
     command.add_argument("--rubric", help="what the judge is asked")
+    command.add_argument("--servers", type=Path, metavar="FILE", help="the MCP servers that rules may ask, as JSON")
     _add_out(command, "scores.csv")
     _add_cache_folder(command)
     command.add_argument("--replay", action="store_true", help="answer from the cache alone")
@@ -152,20 +162,39 @@ def _demo(arguments: argparse.Namespace) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    from .benchmarks import is_benchmark
     from .interop.judge_llm import is_config
 
+    if is_benchmark(arguments.tasks):
+        return _run_benchmark(arguments)
     return _run_config(arguments) if is_config(arguments.tasks) else _run_tasks(arguments)
 
 
 def _run_tasks(arguments: argparse.Namespace) -> int:
-    from . import Agent, run
+    from . import Agent
 
     _refuse(arguments, ("trust", "compat"), "belongs to a configuration (.yaml), and this is a file of tasks")
-    out = arguments.out or Path("runs.parquet")
-    save = _saver(out)
+    save = _saver(arguments.out or RUNS)
+    agent = Agent(arguments.model, arguments.strategy or "tools", **_params(arguments.param or ()))
+    return _runs(arguments, arguments.tasks, agent, save)
+
+
+def _run_benchmark(arguments: argparse.Namespace) -> int:
+    from . import read_benchmark
+
+    _refuse(arguments, ("trust", "compat"), "belongs to a judge-llm configuration, and this is a benchmark")
+    _refuse(arguments, ("strategy",), "is said in the benchmark itself")
+    save = _saver(arguments.out or RUNS)
+    benchmark = read_benchmark(arguments.tasks, model=arguments.model, **_params(arguments.param or ()))
+    return _runs(arguments, benchmark.tasks, benchmark.agents, save)
+
+
+def _runs(arguments: argparse.Namespace, tasks: Any, agents: Any, save: Callable[[pd.DataFrame], Path]) -> int:
+    from . import run
+
     runs = run(
-        arguments.tasks,
-        Agent(arguments.model, arguments.strategy or "tools", **_params(arguments.param or ())),
+        tasks,
+        agents,
         trials=1 if arguments.trials is None else arguments.trials,
         servers=arguments.servers,
         cache=arguments.cache,
@@ -173,7 +202,7 @@ def _run_tasks(arguments: argparse.Namespace) -> int:
     )
     save(runs)
     failed = runs[runs["status"] != "ok"]
-    print(f"{out}: {len(runs)} runs, {len(failed)} of them ended with an error")
+    print(f"{arguments.out or RUNS}: {len(runs)} runs, {len(failed)} of them ended with an error")
     for (kind, error), rows in failed.groupby(["error_class", "error"], dropna=False, sort=False):
         print(f"  {len(rows)} x {kind}: {error}")
     return 0
@@ -220,7 +249,7 @@ def _score(arguments: argparse.Namespace) -> None:
     if arguments.model or arguments.rubric:
         about = {"rubric": arguments.rubric, "model": arguments.model}
         judge = Judge(**{name: value for name, value in about.items() if value})
-    scores = score(runs, judge, cache=arguments.cache, replay=arguments.replay)
+    scores = score(runs, judge, servers=arguments.servers, cache=arguments.cache, replay=arguments.replay)
     save(scores)
     print(summarize(scores).to_string(index=False))
     print(f"{arguments.out}: {len(scores)} scores of {len(runs)} runs")
@@ -235,6 +264,8 @@ def _saver(path: Path) -> Callable[[pd.DataFrame], Path]:
         raise InputError(f"--out {path}: the name should end in .csv or .parquet")
     if not path.parent.is_dir():
         raise InputError(f"--out {path}: there is no folder {path.parent}")
+    if path.is_dir():
+        raise InputError(f"--out {path}: is a folder; expected the name of a file")
     if path.suffix == ".parquet" and find_spec("pyarrow") is None:
         raise InputError(f"--out {path}: Parquet needs pyarrow (pip install 'mcpeval[parquet]'); a .csv does not")
     return lambda frame: savers[path.suffix](frame, path)
@@ -244,6 +275,8 @@ def _servers_check(arguments: argparse.Namespace) -> int:
     from .servers import check_servers
 
     rows = check_servers(arguments.file)
+    if not rows:
+        print(f"{arguments.file}: names no server")
     for row in rows:
         if row["ok"]:
             info = row["server_info"] or {}

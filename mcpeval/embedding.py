@@ -134,7 +134,7 @@ async def _one(
 
         async def ask_and_keep() -> dict[str, Any]:
             answer = await _ask(model, text, params, **patience)
-            cache.set(key, answer)
+            cache.keep(key, answer)
             return answer
 
         value, paid = await shared((str(cache.path), key), ask_and_keep)

@@ -124,5 +124,7 @@ def did_you_mean(word: object, known: Iterable[str]) -> str:
     'Known: get, json.'
     """
     known = sorted(known)
+    if not known:
+        return "There are none."
     near = get_close_matches(str(word), known, n=1, cutoff=0.6)
     return f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(known)}."

@@ -80,8 +80,15 @@ def clean_text(text: str) -> str:
 def plain(value: Any) -> Any:
     """A cell as plain Python: missing values are None, numpy scalars and arrays are gone.
 
-    What holds nothing of numpy or pandas comes back as the same object.
+    A value that is nested deeper than Python can follow comes back as it is.
     """
+    try:
+        return _plain(value)
+    except RecursionError:
+        return value
+
+
+def _plain(value: Any) -> Any:
     if value is None or isinstance(value, (str, bool, int)) and type(value) in (str, bool, int):
         return value
     if isinstance(value, float):
@@ -95,14 +102,14 @@ def plain(value: Any) -> Any:
 
 def _nested(value: Any) -> Any:
     # Inside a nested value NaN is a number that somebody wrote, not a missing cell.
-    return float(value) if isinstance(value, float) else plain(value)
+    return float(value) if isinstance(value, float) else _plain(value)
 
 
 def _from_numpy(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return [_nested(item) for item in value.tolist()]
     if isinstance(value, np.generic):
-        return plain(value.item())
+        return _plain(value.item())
     if value is pd.NA or value is pd.NaT:
         return None
     if isinstance(value, pd.Timestamp):

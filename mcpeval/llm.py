@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import importlib
 import json
 import logging
 import os
 import re
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from functools import cache as memo
 from functools import lru_cache
@@ -121,9 +123,9 @@ async def complete(
     if cache is None:
         return await _ask(request)
     key = request.key()
-    found = cache.require(key) if cache.replay else cache.get(key)
+    found = (cache.require if cache.replay else cache.get)(key, read=Completion.from_dict)
     if found is not MISSING:
-        return Completion.from_dict(found).from_cache()
+        return found.from_cache()
     answer, paid = await shared((str(cache.path), key), lambda: _ask_and_keep(request, cache, key))
     return answer if paid else answer.from_cache()
 
@@ -131,7 +133,7 @@ async def complete(
 async def _ask_and_keep(request: Request, cache: Cache, key: str) -> Completion:
     answer = await _ask(request)
     if answer.whole:
-        cache.set(key, answer.to_dict())
+        cache.keep(key, answer.to_dict())
     return answer
 
 
@@ -404,9 +406,9 @@ def check_models(models: Iterable[str], **params: Any) -> None:
 
 
 def _check_provider(model: str, params: Mapping[str, Any]) -> None:
+    litellm, provider = _litellm(), model.partition("/")[0]
     import openai
 
-    litellm, provider = _litellm(), model.partition("/")[0]
     if provider not in _providers():
         try:
             litellm.get_llm_provider(model)
@@ -460,10 +462,20 @@ async def _loaded(load: Callable[[], Any]) -> Any:
     return load() if load.cache_info().currsize else await asyncio.to_thread(load)
 
 
+def _import(name: str) -> None:
+    with suppress(Exception):  # the caller meets it again
+        importlib.import_module(name)
+
+
 @memo
 def _litellm() -> Any:
     # Before the import: LiteLLM fetches its price map from the network else; prices are those of its version.
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    # In a thread of its own: an interrupt in the midst of it would leave half a library, which importing
+    # it again does not mend.
+    thread = threading.Thread(target=_import, args=("litellm",), daemon=True)
+    thread.start()
+    thread.join()
     import litellm
 
     litellm.suppress_debug_info = True

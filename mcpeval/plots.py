@@ -98,6 +98,10 @@ def success(
     InputError
         `scores` has no rows, or as `summarize`.
     """
+    if not isinstance(scores, pd.DataFrame):
+        raise InputError(f"success: scores is a {type(scores).__name__}; expected a frame, as score() returns it")
+    if not isinstance(by, Iterable):
+        raise InputError(f"success: by={by!r} should be names of columns")
     names = [by] if isinstance(by, str) else list(by)
     if not names or scores.empty:
         raise InputError(f"success: nothing to draw: {len(scores)} rows of scores, by={by!r}")

@@ -19,9 +19,10 @@ import pandas as pd
 from . import llm
 from ._loop import run_sync
 from .agents.base import Agent
+from .agents.composed import Workflow, models
 from .agents.functions import FunctionAgent, as_agent
 from .agents.session import Session
-from .caching import MISSING, Cache, content_key, open_cache
+from .caching import Cache, content_key, open_cache
 from .errors import CacheError, CacheMiss, InputError, ModelError, ServerError, did_you_mean
 from .frames import rows_of, runs_frame
 from .progress import Progress
@@ -40,7 +41,7 @@ class _Job:
     """One row to be: an agent at a task for the `trial`-th time, and the servers it is offered."""
 
     task: Task
-    agent: Agent | FunctionAgent
+    agent: Agent | FunctionAgent | Workflow
     trial: int
     servers: tuple[Server, ...]
     offered: Mapping[str, Sequence[str] | None]
@@ -91,7 +92,7 @@ def run(
     tasks : path, DataFrame, Task, dict, str, or list of those
         A task file or folder (`read_tasks`), a frame with a column ``question`` (and any other
         field of `Task`), tasks, or questions.
-    agents : Agent, callable, str, list of those, or dict
+    agents : Agent, workflow, callable, str, list of those, or dict
         A dict names them.  A callable of ``(task, session)``, plain or async, is an agent; a text is
         the model of one.
     trials : int
@@ -179,15 +180,17 @@ def _task_or_path(given: Any) -> Any:
 
 
 def _frame_tasks(frame: pd.DataFrame) -> list[Task]:
+    if not frame.columns.is_unique:
+        raise InputError(f"run: tasks has the column {frame.columns[frame.columns.duplicated()][0]!r} more than once")
     names = {"task_id": "id"} if "id" not in frame.columns else {}
     tasks = []
     for label, row in zip(frame.index.tolist(), rows_of(frame), strict=True):
-        data = {names.get(name, name): value for name, value in row.items() if value is not None}
+        data = {names.get(name, name): value for name, value in row.items() if value is not None or name == "question"}
         tasks.append(Task.from_dict({"id": str(label), **data}))
     return read_tasks(tasks)
 
 
-def _agents(given: Any) -> list[Agent | FunctionAgent]:
+def _agents(given: Any) -> list[Agent | FunctionAgent | Workflow]:
     if isinstance(given, Mapping):
         agents = [as_agent(agent, str(name)) for name, agent in given.items()]
     elif isinstance(given, Iterable) and not isinstance(given, str) and not callable(given):
@@ -206,7 +209,7 @@ def _agents(given: Any) -> list[Agent | FunctionAgent]:
 
 
 def _jobs(
-    tasks: list[Task], agents: list[Agent | FunctionAgent], trials: int, known: Mapping[str, Server]
+    tasks: list[Task], agents: list[Agent | FunctionAgent | Workflow], trials: int, known: Mapping[str, Server]
 ) -> list[_Job]:
     """The rows to be, in their order."""
     pairs = [(task, agent, *_offer(task, agent, known)) for task in tasks for agent in agents]
@@ -214,7 +217,7 @@ def _jobs(
 
 
 def _offer(
-    task: Task, agent: Agent | FunctionAgent, known: Mapping[str, Server]
+    task: Task, agent: Agent | FunctionAgent | Workflow, known: Mapping[str, Server]
 ) -> tuple[tuple[Server, ...], dict[str, Any]]:
     """The servers an agent is offered at a task, and the only tools of each, where the task names some."""
     if not agent.uses_tools:
@@ -248,11 +251,13 @@ def _check(jobs: Sequence[_Job], replay: bool) -> None:
         server.check()
     if replay:
         return
-    for agent in {job.agent.name: job.agent for job in jobs if isinstance(job.agent, Agent)}.values():
-        llm.check_models([agent.model], **agent.params)
-        calls_tools = agent.strategy == "tools" and any(job.servers for job in jobs if job.agent is agent)
-        if calls_tools and not llm.supports_tools(agent.model):
-            raise InputError(f"agent {agent.name!r}: {agent.model} does not call tools itself; use strategy='react'")
+    for agent in {job.agent.name: job.agent for job in jobs}.values():
+        offered = {server.name for job in jobs if job.agent is agent for server in job.servers}
+        for part in models(agent):
+            llm.check_models([part.model], **part.params)
+            has_tools = bool(offered if part.servers is None else offered & set(part.servers))
+            if part.strategy == "tools" and has_tools and not llm.supports_tools(part.model):
+                raise InputError(f"agent {part.name!r}: {part.model} does not call tools itself; use strategy='react'")
 
 
 # --- the work -----------------------------------------------------------------------------------
@@ -340,8 +345,14 @@ def _definition(server: Server) -> dict[str, Any]:
 
 
 def _kept(store: Cache, key: str) -> Run | None:
-    value = store.get(key)
-    return None if value is MISSING else Run.from_dict(value)
+    return store.get(key, None, read=_read)
+
+
+def _read(value: Any) -> Run:
+    kept = Run.from_dict(value)
+    if "model_asked" not in kept.metadata:  # `_perform` adds it to every run
+        raise ValueError("it is not a run that was made here")
+    return kept
 
 
 def _keep(store: Cache | None, key: str | None, done: Run) -> Run:

@@ -59,10 +59,10 @@ def _read(source: Any, place: str) -> Iterator[tuple[Task, str]]:
         yield source, place
     elif isinstance(source, Mapping):
         yield Task.from_dict(source), place
-    elif isinstance(source, (str, os.PathLike)):
+    elif isinstance(source, (str, os.PathLike)) and source != "":  # which would be the working folder
         for file in _files(Path(source)):
             yield from _read_file(file)
-    elif isinstance(source, Iterable):
+    elif isinstance(source, Iterable) and not isinstance(source, (str, bytes)):
         for number, item in enumerate(source, start=1):
             yield from _read(item, f"item {number}")
     else:
@@ -70,13 +70,13 @@ def _read(source: Any, place: str) -> Iterator[tuple[Task, str]]:
 
 
 def _files(path: Path) -> list[Path]:
-    if path.is_dir():
+    if os.path.isdir(path):  # not path.is_dir(), which raises where a name is too long
         found = [p for p in sorted(path.rglob("*")) if p.suffix in SUFFIXES and p.is_file()]
         shown = [p for p in found if not any(part.startswith(".") for part in p.relative_to(path).parts)]
         if not shown:
             raise FileError("no .json or .jsonl file in this folder", path)
         return shown
-    if not path.exists():
+    if not os.path.exists(path):
         raise FileError("there is no such file or folder", path)
     if path.suffix not in SUFFIXES:
         raise FileError("a task file's name should end in .json or .jsonl", path)
@@ -96,6 +96,8 @@ def _read_file(path: Path) -> Iterator[tuple[Task, str]]:
 def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise FileError(f"cannot be read: {error.strerror or error}", path) from None
     except UnicodeDecodeError as error:
         line = path.read_bytes()[: error.start].count(b"\n") + 1
         raise FileError(f"not UTF-8: {error.reason}", path, line) from None

@@ -120,7 +120,8 @@ def tool_metrics(runs: pd.DataFrame, tools: Any = None) -> pd.DataFrame:
                             (`mcpeval.evaluators.bfcl`), with types from the schemas in `tools`
         ==================  ==================================================================
 
-        Where nothing was expected and nothing done, precision, recall, F1 and ``order_lcs`` are 1.
+        Where nothing was expected and nothing done, precision, recall, F1, ``order_lcs`` and
+        ``steps_ratio`` are 1.
         Where nothing was expected and something done, recall, ``order_lcs`` and ``steps_ratio`` are
         NaN, precision and F1 are 0. Where something was expected and nothing done, all are 0.
 
@@ -274,13 +275,13 @@ def _against(
         "extra": p - hits,
         "missing": g - hits,
         "forbidden_calls": len(found.broken),
-        "steps_ratio": p / g if g else None,
+        "steps_ratio": _recall(p, g, p),
         "ast_ok": ast_ok(expected, made, schemas),
     }
 
 
 def _recall(hits: int, expected: int, made: int) -> float | None:
-    """The share of what was expected; of nothing it is 1 where nothing was done, else unknown."""
+    """`hits` over what was expected; of nothing it is 1 where nothing was done, else unknown."""
     if expected:
         return hits / expected
     return None if made else 1.0

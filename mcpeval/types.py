@@ -18,6 +18,7 @@ from .errors import InputError, did_you_mean
 
 RUN_STATUSES = ("ok", "error")
 SCORE_STATUSES = ("ok", "error", "unparsed", "skipped", "budget")
+_SERVER_KEYS = ("name", "tools")
 
 
 def _known(cls: type, data: Mapping[str, Any]) -> dict[str, Any]:
@@ -27,8 +28,15 @@ def _known(cls: type, data: Mapping[str, Any]) -> dict[str, Any]:
 
 def content_id(data: Any) -> str:
     """A short name for what has none: twelve hex digits of its content."""
-    text = json.dumps(data, sort_keys=True, default=str)
+    try:
+        text = json.dumps(data, sort_keys=True, default=str)
+    except TypeError:  # keys that are no texts
+        text = repr(data)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _is_list_of(value: Any, kind: type) -> bool:
+    return isinstance(value, Sequence) and all(isinstance(item, kind) for item in value)
 
 
 def _sum(a: float | None, b: float | None) -> float | None:
@@ -172,6 +180,11 @@ class Task:
         object.__setattr__(self, "id", str(self.id))
         if not isinstance(self.question, str) or not self.question.strip():
             raise InputError(f"task {self.id!r}: question={self.question!r} should be a text that is not empty")
+        if not isinstance(self.category, str):
+            raise InputError(f"task {self.id!r}: category={self.category!r} should be a text")
+        if not isinstance(self.use_specified_server, bool):
+            given = self.use_specified_server
+            raise InputError(f"task {self.id!r}: use_specified_server={given!r} should be true or false")
         for name in ("mcp_servers", "evaluators", "tags", "expected_tool_calls"):
             value = getattr(self, name)
             if isinstance(value, (str, Mapping)) or not isinstance(value, Sequence | None):
@@ -183,6 +196,13 @@ class Task:
         if not isinstance(server, Mapping) or not isinstance(server.get("name"), str):
             expected = "a name or {'name': ..., 'tools': [...]}"
             raise InputError(f"task {self.id!r}: mcp_servers has {given!r}; expected {expected}")
+        for key in server:
+            if key not in _SERVER_KEYS and (near := get_close_matches(str(key), _SERVER_KEYS, n=1, cutoff=0.8)):
+                raise InputError(f"task {self.id!r}: mcp_servers has the key {key!r}. Did you mean {near[0]!r}?")
+        tools = server.get("tools")
+        if isinstance(tools, str) or not _is_list_of(tools or (), str):
+            name = server["name"]
+            raise InputError(f"task {self.id!r}: the tools of {name!r} are {tools!r:.200}; expected a list of names")
         return server
 
     def to_dict(self) -> dict[str, Any]:
@@ -206,7 +226,8 @@ class Task:
                 raise InputError(f"unknown key {key!r} in a task. Did you mean {near[0]!r}?")
         if "question" not in data:
             raise InputError(f"a task needs 'question'; this one has: {', '.join(map(str, data)) or 'nothing'}")
-        known = {key: value for key, value in data.items() if key in names and value is not None}
+        # A null stands for what is not there; but a question has to be.
+        known = {key: value for key, value in data.items() if key in names and (value is not None or key == "question")}
         extra = {key: value for key, value in data.items() if key not in names}
         return cls(**{"id": default_id or content_id(data), **known, "extra": extra})
 
@@ -245,6 +266,16 @@ class Run:
     usage: Usage = Usage()
     seconds: float = 0.0
     metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.status not in RUN_STATUSES:
+            raise InputError(f"Run: status={self.status!r}. {did_you_mean(self.status, RUN_STATUSES)}")
+        for name, kind in (("messages", Mapping), ("tool_calls", ToolCall)):
+            if not _is_list_of(getattr(self, name), kind):
+                expected = "dicts" if kind is Mapping else "ToolCall"
+                raise InputError(f"Run: {name}={getattr(self, name)!r:.200} should be a list of {expected}")
+        if not isinstance(self.metadata, Mapping):
+            raise InputError(f"Run: metadata={self.metadata!r:.200} should be a dict")
 
     def to_dict(self) -> dict[str, Any]:
         data = {f.name: getattr(self, f.name) for f in fields(self)}
@@ -307,9 +338,12 @@ class Score:
     def __post_init__(self) -> None:
         if self.status not in SCORE_STATUSES:
             raise InputError(f"Score: status={self.status!r}. {did_you_mean(self.status, SCORE_STATUSES)}")
-        score = math.nan if self.score is None else float(self.score)
+        try:
+            score = math.nan if self.score is None else float(self.score)
+        except (TypeError, ValueError, OverflowError):
+            score = math.inf
         if not math.isnan(score) and not 0.0 <= score <= 1.0:
-            raise InputError(f"Score: score={self.score!r} should be a number from 0 to 1, or None")
+            raise InputError(f"Score: score={self.score!r:.100} should be a number from 0 to 1, or None")
         if not math.isnan(score) and self.status != "ok":
             raise InputError(f"Score: status={self.status!r} cannot come with a score ({self.score!r}); give None")
         object.__setattr__(self, "score", score)

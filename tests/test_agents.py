@@ -110,6 +110,8 @@ def test_a_strategy_registered_again_replaces_the_old_one_and_its_prompt_is_in_t
 
 def test_an_agent_shows_no_secret():
     assert repr(Agent("m", max_turns=3, api_key="sk-secret")) == "Agent('m', 'tools', max_turns=3, api_key='...')"
+    shown = repr(Agent("openai/m", api_base="https://me:pass@example.org/v1?key=query"))
+    assert shown == "Agent('openai/m', 'tools', api_base='https://example.org/v1')"
 
 
 def test_a_models_name_stands_for_an_agent_that_suits_it():
@@ -658,3 +660,31 @@ def test_a_session_is_of_no_use_when_its_run_is_over():
 
     with pytest.raises(RuntimeError, match="is over"):
         asyncio.run(late())
+
+
+@pytest.mark.parametrize(
+    ("argument", "said"),
+    [
+        ({"timeout": "x"}, "timeout='x' should be a number of seconds"),
+        ({"deadline": 0}, "deadline=0 should be a number of seconds"),
+        ({"retries": -1}, "retries=-1 should be a whole number"),
+        ({"servers": 3}, "servers=3 should be names"),
+        ({"servers": {"a": {"command": "x"}}}, "run(servers=...)"),
+        ({"name": 3}, "name=3 should be a text"),
+    ],
+)
+def test_an_agent_is_checked_where_it_is_written(argument, said):
+    with pytest.raises(InputError, match=re.escape(said)):
+        Agent("openai/good", **argument)
+
+
+def test_a_run_that_is_none_is_in_its_row_and_the_others_are_kept():
+    def odd(task, session):
+        return Run("x", messages="abc") if task.id == "odd" else Run("x")
+
+    tasks = [Task(id="odd", question=QUESTION), Task(id="even", question=QUESTION)]
+    runs = run(tasks, odd, cache=False)
+    assert runs["status"].tolist() == ["error", "ok"]
+    assert runs["error"][0] == "InputError: Run: messages='abc' should be a list of dicts"
+    with pytest.raises(InputError, match="Did you mean 'ok'"):
+        Run("x", status="okk")

@@ -6,8 +6,10 @@ import warnings
 import diskcache
 import pytest
 
+from mcpeval.agents import Agent
 from mcpeval.caching import MISSING, Cache
 from mcpeval.errors import CacheError, CacheMiss, InputError
+from mcpeval.running import run
 from tests.crafted import Canary, Crafted, insert, watched
 
 
@@ -126,3 +128,16 @@ def test_the_directory_setting_does_lead_the_stock_json_disk_astray(tmp_path):
     insert(tmp_path / "cache", settings={"_directory": str(tmp_path / "elsewhere")})
     diskcache.Cache(str(tmp_path / "cache"), disk=diskcache.JSONDisk)
     assert (tmp_path / "elsewhere" / "cache.db").exists()
+
+
+@pytest.mark.parametrize("value", [None, [1], "text", {}, {"output": "x", "usage": []}])
+def test_what_is_kept_under_a_key_and_is_no_run_or_answer_is_made_again(cache, endpoint, value):
+    agent = Agent("openai/good", "basic", api_base=endpoint.base, api_key="sk-test-000001")
+    for asked in (1, 2):
+        with warnings.catch_warnings(record=True) as caught:
+            assert run("What is in ROW-7?", agent, cache=cache)["output"].tolist() == ["answer for 7"]
+        assert endpoint.count == asked and len(caught) == asked - 1
+        for key in list(cache):
+            cache.set(key, value)
+    with pytest.raises(CacheMiss):
+        run("What is in ROW-7?", agent, cache=cache, replay=True)

@@ -10,14 +10,18 @@ import subprocess
 import sys
 import tempfile
 import threading
+import warnings
 from contextlib import contextmanager
 from pathlib import Path
 
 import diskcache
+import pandas as pd
 import pytest
 
 from mcpeval.caching import MISSING, Cache, open_cache
 from mcpeval.errors import CacheError
+from mcpeval.evaluators import Judge
+from mcpeval.scoring import score
 
 unix = pytest.mark.skipif(os.name != "posix", reason="needs fork and signals")
 
@@ -216,6 +220,24 @@ def test_a_full_disk_is_a_clear_error_and_the_cache_works_again_when_there_is_ro
     said, *keys = in_child(child)
     assert str(tmp_path) in said and "failed: " in said
     assert keys == ["value:before", "value:after"]
+
+
+@unix
+def test_an_answer_that_was_paid_for_is_given_though_the_disk_is_full(endpoint, tmp_path):
+    import resource
+
+    frame = pd.DataFrame({"question": "q", "output": [f"ROW-{i}" for i in range(4)]})
+    judge = Judge(model="openai/good", scale=(1, 5), api_base=endpoint.base, api_key="sk-test")
+
+    def child():
+        cache = Cache(tmp_path)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+        with warnings.catch_warnings(record=True) as caught:
+            scores = score(frame, judge, cache=cache)
+        return [scores["status"].tolist(), [str(w.message) for w in caught if "is not kept" in str(w.message)]]
+
+    statuses, warned = in_child(child)
+    assert statuses == ["ok"] * 4 and len(warned) == 1 and str(tmp_path) in warned[0]
 
 
 @pytest.fixture

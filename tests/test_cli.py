@@ -122,7 +122,8 @@ def test_a_json_error_in_a_task_file_is_named_with_file_and_line_and_without_a_t
     assert "Traceback" not in done.stderr
 
 
-def test_an_interrupt_ends_a_run_with_130_and_a_second_one_pays_only_for_the_rest(openai, tasks, tmp_path):
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_run_with_130_and_a_second_one_pays_only_for_the_rest(openai, tasks, tmp_path, stop):
     out = tmp_path / "runs.csv"
     given = command("run", tasks, "--model", "openai/good", "--strategy", "basic", "--trials", 20, "--out", out)
     openai.latency = 0.2
@@ -130,7 +131,7 @@ def test_an_interrupt_ends_a_run_with_130_and_a_second_one_pays_only_for_the_res
     while openai.count < 10:
         assert process.poll() is None, process.stderr.read()
         time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(stop)
     error = process.communicate()[1]
     assert process.returncode == 130
     assert "interrupted" in error
@@ -261,3 +262,12 @@ def test_what_a_configuration_says_itself_is_refused_beside_it(configuration, ca
 def test_options_of_a_configuration_are_refused_for_tasks(tasks, capsys):
     assert main(["run", str(tasks), "--trust"]) == 2
     assert "--trust belongs to a configuration" in capsys.readouterr().err
+
+
+def test_a_file_without_servers_and_a_folder_to_write_to_are_said(tmp_path, tasks, capsys):
+    (tmp_path / "none.json").write_text('{"mcpServers": {}}')
+    assert main(["servers", "check", str(tmp_path / "none.json")]) == 0
+    assert "names no server" in capsys.readouterr().out
+    (tmp_path / "folder.csv").mkdir()
+    assert main(["run", str(tasks), "--model", "openai/good", "--out", str(tmp_path / "folder.csv")]) == 2
+    assert "is a folder" in capsys.readouterr().err

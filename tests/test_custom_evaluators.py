@@ -400,7 +400,8 @@ def test_an_entry_that_is_not_used_wants_no_trust(recipes, tmp_path):
             "X",
             "cannot be made of this config: ValueError: no",
         ),
-        ("class X:\n def evaluate(self, a, b): pass", "X", "evaluate(a, b); expected evaluate(row)"),
+        ("class X:\n def evaluate(self, a, b): pass", "X", "evaluate(a, b); expected evaluate(row), or another"),
+        ("class X:\n def evaluate(self, case, response): pass", "X", "(expected, actual) or (test_case, response) or"),
     ],
 )
 def test_code_that_cannot_be_used_is_named_before_anything_runs(code, name, message, tmp_path):

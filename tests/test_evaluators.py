@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mcpeval.errors import CacheMiss, ChainError, InputError, ModelError, ServerError
+from mcpeval.errors import CacheMiss, ChainError, InputError, ModelError, ServerError, did_you_mean
 from mcpeval.evaluators import (
     Context,
     FunctionResult,
@@ -515,3 +515,9 @@ def test_a_rule_can_ask_a_tool_for_the_truth_and_its_calls_are_kept():
     score = one(made("now"), {"output": '{"t": 18}'})
     assert score.status == "error"
     assert "no servers" in score.reason
+
+
+def test_a_score_that_is_no_number_is_an_input_error_and_no_names_are_said_to_be_none():
+    with pytest.raises(InputError, match="score='x' should be a number from 0 to 1"):
+        Score("x")
+    assert did_you_mean("output", []) == "There are none."

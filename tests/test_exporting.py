@@ -485,3 +485,22 @@ def test_frames_and_files_are_the_same_whether_pyarrow_is_installed_or_not(tmp_p
     for name in ("runs.csv", "scores.csv", "odd.csv"):
         assert (tmp_path / "with" / name).read_bytes() == (tmp_path / "without" / name).read_bytes()
     assert "pip install 'mcpeval[parquet]'" in seen["without"].stderr
+
+
+@pytest.mark.parametrize("read", [read_csv, read_runs, read_parquet])
+@pytest.mark.parametrize("path", [None, 3, b"x.csv", "x" * 300 + ".csv", "nul\0.csv"])
+def test_what_can_be_no_path_is_an_input_error(read, path):
+    with pytest.raises(InputError):
+        read(path)
+
+
+def test_a_target_that_can_be_no_path_is_an_input_error():
+    for path in ("x" * 300 + ".csv", "nul\0.csv"):
+        with pytest.raises(InputError):
+            to_csv(pd.DataFrame({"a": [1]}), path)
+
+
+def test_a_csv_file_that_was_cut_within_a_cell_is_no_csv(tmp_path):
+    (tmp_path / "cut.csv").write_text('"a","b"\n"1","2')
+    with pytest.raises(FileError, match="no CSV"):
+        read_csv(tmp_path / "cut.csv")

@@ -180,7 +180,7 @@ def test_a_dataset_that_cannot_be_used_is_named(write, lines, message):
 
 def test_an_override_is_checked_like_the_configuration(write):
     overrides = [
-        ({"ResponsEvaluator": {}}, "Did you mean 'ResponseEvaluator'?"),
+        ({"ResponsEvaluator": {}}, "Did you mean 'ResponseEvaluator'? compat='judge-llm' (--compat) passes over it"),
         ({"ResponseEvaluator": 3}, "expected an object"),
     ]
     overrides += [({"ResponseEvaluator": {"match": "exact"}}, "unknown key 'match'")]
@@ -333,6 +333,11 @@ def test_a_variable_that_is_not_set_is_named_with_its_place(write):
 )
 def test_only_names_in_dollar_braces_are_variables(given, filled):
     assert fill(given, "here", {"A": "${B}", "EMPTY": "", "N": "1.50"}) == filled
+
+
+def test_a_default_that_holds_another_variable_is_refused_and_not_cut_at_the_first_brace():
+    with pytest.raises(InputError, match=r"here: x: the default of A is '\$\{B:-c'; a default cannot hold another"):
+        fill({"x": "${A:-${B:-c}}"}, "here", {"A": "set"})
 
 
 def test_a_number_out_of_a_variable_is_one_but_in_a_name_or_a_secret():

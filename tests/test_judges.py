@@ -534,3 +534,23 @@ def test_the_embedded_model_judges_for_real_on_every_kind_of_scale(cache):
         assert answer.usage.cost_usd == 0 and answer.usage.tokens_out > 0
         assert answer.metadata["judge_model"] == "local/smollm2-135m"
         assert one.peek(row, cache).label == answer.label
+
+
+@pytest.mark.parametrize(
+    ("argument", "said"),
+    [
+        ({"mode": "jsn"}, "mode='jsn'. Did you mean 'json'?"),
+        ({"temprature": 1}, "temprature=. Did you mean 'temperature'?"),
+        ({"timeout": "x"}, "timeout='x' should be a number of seconds"),
+        ({"params": 3}, "params=3 should be a dict"),
+        ({"sees": None}, "sees=None should be names of columns"),
+        ({"name": 3}, "name=3 should be a text"),
+    ],
+)
+def test_a_parameter_is_checked_where_the_judge_is_written(argument, said):
+    with pytest.raises(InputError, match=re.escape(said)):
+        judge(**argument)
+
+
+def test_the_mode_of_structured_answers_may_be_chosen():
+    assert judge(mode="json").params["mode"] == "json"

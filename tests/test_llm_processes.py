@@ -74,6 +74,29 @@ def test_nothing_is_printed_and_no_network_is_asked_but_the_endpoint(endpoint):
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+def test_an_interrupt_while_litellm_is_imported_leaves_it_whole(endpoint):
+    code = """
+import os, signal, sys
+from mcpeval import llm
+from mcpeval._loop import run_sync
+signal.signal(signal.SIGINT, signal.default_int_handler)
+left = ["litellm.main"]
+def interrupt(event, args):
+    if event == "import" and args[0] in left:
+        left.clear()
+        os.kill(os.getpid(), signal.SIGINT)
+sys.addaudithook(interrupt)
+how = {"api_base": sys.argv[1], "api_key": "sk-test"}
+try:
+    llm.check_models(["openai/good"], **how)
+except KeyboardInterrupt:
+    llm.check_models(["openai/good"], **how)
+    print(run_sync(llm.complete("openai/good", [{"role": "user", "content": "ROW-1"}], **how)).text)
+"""
+    done = python(code, endpoint.base)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "answer for 1\n", "")
+
+
 def test_a_call_cancelled_before_it_is_sent_leaves_no_warning(endpoint):
     code = """
 import asyncio, sys

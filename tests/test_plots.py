@@ -132,3 +132,9 @@ def test_nothing_to_draw_and_an_unknown_column_are_errors():
 def test_importing_the_module_loads_neither_seaborn_nor_matplotlib():
     code = "import sys, mcpeval.plots; print(sorted({'seaborn', 'matplotlib', 'scipy'} & set(sys.modules)))"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
+
+
+def test_what_is_no_frame_of_scores_cannot_be_drawn():
+    for scores, by in ((None, "agent"), ([], "agent"), (make(), 3)):
+        with pytest.raises(InputError, match="success: (scores|by)"):
+            plots.success(scores, by=by)

@@ -137,12 +137,90 @@ def test_a_wider_confidence_gives_a_wider_interval():
     assert broad["low"][0] < narrow["low"][0] < narrow["high"][0] < broad["high"][0]
 
 
+def test_failures_can_be_left_out_or_count_as_nothing_reached():
+    scores = frame_of(
+        {("t0", 0): 1.0, ("t1", 0): 0.0, ("t2", 0): 1.0, ("t3", 0): None, ("t4", 0): None, ("t5", 0): None}
+    )
+    scores.loc[4, "status"] = "skipped"  # nothing to judge there: no failure
+    scores.loc[5, "status"], scores.at[5, "metadata"] = "skipped", {"error_class": "server"}  # the run broke down
+    both = summarize(scores, errors="both")
+    assert both["errors"].tolist() == ["exclude", "fail"]
+    assert list(both.columns)[:4] == ["agent", "evaluator", "errors", "score"]
+    assert both["score"].tolist() == pytest.approx([2 / 3, 2 / 5])
+    assert both[["n", "tasks", "unscored"]].to_numpy().tolist() == [[3, 3, 3], [5, 5, 3]]
+    for errors in ("exclude", "fail"):
+        alone = both[both["errors"] == errors].drop(columns="errors").reset_index(drop=True)
+        pd.testing.assert_frame_equal(summarize(scores, errors=errors), alone)
+    assert summarize(scores.drop(columns="status"), errors="fail")["n"].tolist() == [6]
+
+
+def test_both_denominators_come_out_of_runs_that_broke_down():
+    from mcpeval.frames import runs_frame
+    from mcpeval.scoring import score
+
+    runs = runs_frame(
+        [
+            {"run_id": "r0", "task_id": "t0", "agent": "a", "output": "yes", "status": "ok"},
+            {"run_id": "r1", "task_id": "t1", "agent": "a", "output": "no", "status": "ok"},
+            {"run_id": "r2", "task_id": "t2", "agent": "a", "status": "error", "error_class": "server"},
+        ]
+    )
+    scores = score(runs, {"yes": lambda output: output == "yes"}, cache=False)
+    both = summarize(scores, errors="both")
+    assert both["score"].tolist() == pytest.approx([1 / 2, 1 / 3])
+    assert both["unscored"].tolist() == [1, 1]
+
+
+def test_another_column_takes_the_place_of_the_task():
+    scores = frame_of({(f"t{i}", 0): float(i % 2) for i in range(8)})
+    scores["template"] = ["x"] * 6 + ["y", "z"]
+    (row,) = summarize(scores, over="template").to_dict("records")
+    assert row["score"] == pytest.approx((0.5 + 0.0 + 1.0) / 3)
+    assert (row["tasks"], row["trials"], row["method"]) == (3, 6, "clustered")
+    assert (row["low"], row["high"]) == stats.clustered([0.5, 0.0, 1.0], 8)
+    with pytest.raises(InputError, match="over has 'templat', which is no column. Did you mean 'template'"):
+        summarize(scores, over="templat")
+
+
+def test_another_column_takes_the_place_of_the_score():
+    scores = frame_of({(f"t{i}", 0): 0.5 for i in range(6)}).assign(turns=[3, 5, 4, 8, 2, 2])
+    scores["passed"] = pd.array([True, True, False, None, True, False], dtype="boolean")
+    (row,) = summarize(scores, value="passed").to_dict("records")
+    assert (row["score"], row["n"], row["unscored"], row["method"]) == (3 / 5, 5, 1, "wilson")
+    (row,) = summarize(scores, value="turns").to_dict("records")
+    assert (row["score"], row["method"]) == (4.0, "t")
+    assert 1 < row["low"] < 4 < row["high"] < 8  # not cut to [0, 1]
+    (row,) = summarize(scores.assign(turns=[0, 1, 0, 1, 1, 1]), value="turns").to_dict("records")
+    assert row["method"] == "t"  # a count that happens to be 0 or 1 is no rate
+    (row,) = summarize(scores.assign(turns=7), value="turns").to_dict("records")
+    assert row["score"] == 7.0 and np.isnan(row["low"]) and pd.isna(row["method"])
+    with pytest.raises(InputError, match="no column 'turn'. Did you mean 'turns'"):
+        summarize(scores, value="turn")
+    with pytest.raises(InputError, match="not the worst 'turns'"):
+        summarize(scores, value="turns", errors="fail")
+
+
+def test_what_is_no_frame_of_scores_is_refused():
+    scores = frame_of({("t0", 0): 1.0})
+    for report in (summarize, wide):
+        with pytest.raises(InputError, match="scores is a list; expected a frame"):
+            report([1.0])
+        with pytest.raises(InputError, match="the column 'score' more than once"):
+            report(pd.concat([scores, scores["score"]], axis=1))
+    with pytest.raises(InputError, match="by=3 should be names of columns"):
+        summarize(scores, by=3)
+    with pytest.raises(InputError, match="nested cells in the column 'task_id'"):
+        summarize(scores.assign(task_id=pd.Series([["t0"]], dtype=object)))
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"ci": 95}, "ci=95 should lie between 0 and 1"),
         ({"ci": "95"}, "ci='95' should lie between 0 and 1"),
+        ({"ci": True}, "ci=True should lie between 0 and 1"),
         ({"method": "wilsn"}, "method='wilsn'"),
+        ({"errors": "fial"}, "errors='fial'. Did you mean 'fail'"),
         ({"by": "metadata"}, "'metadata', whose cells are nested"),
         ({"by": "tokens_in"}, "'tokens_in', which is a column of the summary"),
     ],

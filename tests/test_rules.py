@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 from collections import Counter
@@ -294,6 +295,18 @@ def test_what_a_step_cannot_do_with_an_output_scores_zero(chain, output):
 )
 def test_each_comparison_of_ours_says(op, value, output, passed, op_args):
     assert verdict("json", op, value, output, op_args=op_args) is passed
+
+
+@pytest.mark.parametrize(
+    ("op", "detail"),
+    [
+        ("set=", "(missing: [5], not wanted: [4, {'a': 1}])"),
+        ("subset", "(not wanted: [4, {'a': 1}])"),
+        ("superset", "(missing: [5])"),
+    ],
+)
+def test_a_comparison_of_sets_names_the_items_that_are_at_fault_and_no_others(op, detail):
+    assert detail in rule("json", op, [1, 5]).evaluate('[1, 4, {"a": 1}, 4]').reason
 
 
 def test_similar_is_the_ratio_of_difflib():
@@ -606,3 +619,17 @@ def test_no_chain_makes_the_parser_fail_in_another_way(chain):
             make(chain)
         except ChainError:
             continue
+
+
+@pytest.mark.parametrize(
+    "value", [functools.reduce(lambda inner, _: [inner], range(3000), []), 10**5000], ids=["deep", "long"]
+)
+def test_a_value_that_cannot_be_written_is_refused_when_the_rule_is_written(value):
+    with pytest.raises(InputError, match="rule: value cannot be written as JSON"):
+        rule("json", "=", value)
+
+
+def test_empty_parentheses_are_no_argument():
+    assert rule("lower()", "=", "a").evaluate("A").passed
+    with pytest.raises(ChainError, match=r"step 'get' takes 1 argument, not 0\n"):
+        rule("json -> get", "=", 1)

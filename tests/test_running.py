@@ -381,7 +381,7 @@ def test_a_strategy_of_ones_own_is_cached_by_all_of_its_task_unless_it_says_what
 
 def test_a_run_that_is_not_json_is_not_kept_and_its_row_says_so(cache):
     def mine(task, session):
-        session.messages.append({"role": "user", "content": {1}})
+        session.record([{"role": "user", "content": {1}}])
         return "x"
 
     mine.fingerprint = "v1"
@@ -501,3 +501,11 @@ def test_a_half_surrogate_in_an_answer_goes_through(agent, cache):
     for _ in range(2):
         row = run(questions(1), agent(model="openai/surrogate"), cache=cache).iloc[0]
         assert row["output"] == "half a pair: \ufffd"
+
+
+def test_a_frame_of_tasks_with_a_missing_question_or_a_column_twice_is_refused():
+    with pytest.raises(InputError, match=r"task '1': question=None should be a text"):
+        run(pd.DataFrame({"question": ["What?", None]}), lambda task, session: "x", cache=False)
+    twice = pd.DataFrame([["What?", "Who?"]], columns=["question", "question"])
+    with pytest.raises(InputError, match="the column 'question' more than once"):
+        run(twice, lambda task, session: "x", cache=False)

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from mcpeval.errors import CacheMiss, InputError, McpevalError
-from mcpeval.evaluators import rule
+from mcpeval.evaluators import rule, tool_calls
 from mcpeval.evaluators.judges import Judge
 from mcpeval.exporting import manifest, read_csv, read_parquet, to_csv, to_parquet
 from mcpeval.frames import SCORE_COLUMNS
@@ -535,3 +535,21 @@ def test_a_manifest_finds_the_judges_texts_whatever_pandas_did_with_the_frame(en
     assert by_kind["judge"]["rubric"] == "Is it brief?"
     assert by_kind["rule"] == {"func": "raw", "op": "=", "value": "x", "on_empty": "fail", "quotes": True}
     assert "sk-secret" not in json.dumps(texts)
+
+
+def test_runs_need_no_output_where_nothing_reads_it():
+    calls = [{"name": "add", "arguments": {"a": 1}}]
+    runs = pd.DataFrame({"tool_calls": [calls], "expected_tool_calls": [calls]})
+    assert score(runs, tool_calls())["score"].tolist() == [1.0]
+    with pytest.raises(InputError, match="no column 'output'"):
+        score(runs, lambda row: True)
+
+
+def test_an_output_nested_too_deeply_fails_its_own_row_alone():
+    deep: dict = {}
+    for _ in range(3000):
+        deep = {"a": deep}
+    runs = [{"output": deep}, {"output": {"a": 1}}]
+    for given in (runs, pd.DataFrame(runs)):
+        scores = score(given, [rule("get(a)", "=", 1), lambda output: output["a"] == 1])
+        assert scores["score"].tolist() == [0.0, 0.0, 1.0, 1.0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -407,6 +408,15 @@ def test_no_server_outlives_a_process_that_is_killed(node_bin, tmp_path):
         pids = [child.pid for child in psutil.Process(process.pid).children(recursive=True)]
         process.kill()
     assert len(pids) >= 3
+    assert wait_for_the_end_of(pids) == []
+
+
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="only Linux lets a process end with its parent")
+def test_not_even_a_stubborn_server_outlives_a_process_that_is_killed():
+    with worker({"a": bad("stay")}, "wait", "a") as process:
+        pids = json.loads(process.stdout.readline())
+        process.kill()
+    assert len(pids) == 1
     assert wait_for_the_end_of(pids) == []
 
 

@@ -575,5 +575,29 @@ def test_the_toy_server_leaves_logging_as_it_was():
     assert (root.level, list(root.handlers)) == before
 
 
+def test_a_server_shows_no_secret():
+    url = {"url": "https://me:password@example.org/mcp?key=query", "headers": {"Authorization": "Bearer token"}}
+    given = {"a": {"command": "ls", "args": ["{{WORD}}"], "env": {"TOKEN": "of the environment"}}, "b": url}
+    assert [repr(server.resolve({"WORD": "of a variable"})) for server in read_servers(given).values()] == [
+        "Server('a', 'stdio', 'ls {{WORD}}')",
+        "Server('b', 'http', 'https://example.org/mcp')",
+    ]
+
+
 def test_the_public_names_of_servers():
     assert servers.__all__ == ["Connection", "Server", "Toolbox", "check_servers", "open_toolbox", "read_servers"]
+
+
+@pytest.mark.parametrize(
+    ("entries", "said"),
+    [
+        ({3: {"command": "ls"}}, "server 3: its name should be a text"),
+        ({"a": {"command": "ls", "cwd": 3}}, "cwd=3 should be a text"),
+        ({"a": {"command": "ls", "args": [None]}}, r"args=\[None\] should be a list of texts"),
+        ({"a": {"url": "example.org/mcp"}}, r"url='example.org/mcp' should begin with http\(s\)://"),
+    ],
+)
+def test_an_entry_that_could_never_start_is_refused_before_anything_does(entries, said):
+    with pytest.raises(InputError, match=said):
+        for server in read_servers(entries).values():
+            server.check()

@@ -1,6 +1,7 @@
 """Task files: what can be read, and how each fault is named."""
 
 import json
+import re
 
 import pytest
 
@@ -120,3 +121,30 @@ def test_every_task_file_of_mcp_universe_is_read(conformance):
         assert task.question == data["question"]
         assert list(task.evaluators) == data["evaluators"]
         assert set(task.extra) == set(data) & {"prepares", "cleanups"}
+
+
+@pytest.mark.parametrize(
+    ("task", "said"),
+    [
+        ({"question": None}, "question=None should be a text"),
+        ({"question": "x", "category": 3}, "category=3"),
+        ({"question": "x", "use_specified_server": "no"}, "use_specified_server='no' should be true or false"),
+        ({"question": "x", "mcp_servers": [{"name": "a", "tool": ["b"]}]}, "'tool'. Did you mean 'tools'?"),
+        ({"question": "x", "mcp_servers": [{"name": "a", "tools": "b"}]}, "the tools of 'a' are 'b'"),
+    ],
+)
+def test_a_value_that_would_be_misread_is_an_error_that_names_it(task, said):
+    with pytest.raises(InputError, match=re.escape(said)):
+        read_tasks(task)
+
+
+def test_a_path_that_no_file_can_have_is_an_error_and_not_the_working_folder(tmp_path, monkeypatch):
+    write(tmp_path / "here.json", ONE)
+    monkeypatch.chdir(tmp_path)
+    for path in ("", "x" * 5000 + ".json"):
+        with pytest.raises(InputError):
+            read_tasks(path)
+
+
+def test_a_task_with_a_key_that_is_no_text_still_gets_an_id():
+    assert read_tasks({3: 4, "question": "x"})[0].extra == {3: 4}

@@ -158,8 +158,10 @@ def test_acceptable_values_and_arguments_that_may_be_left_out():
     expected = [{"name": "f", "acceptable": {"x": [1, 2], "unit": ["km", ""]}}]
     assert say(expected, [call("f", x=2)]).passed is True
     assert say(expected, [call("f", x=2, unit="km")]).passed is True
-    assert say(expected, [call("f", x=3)]).passed is False
-    assert say(expected, [call("f", unit="km")]).passed is False
+    wrong, without = say(expected, [call("f", x=3)]), say(expected, [call("f", unit="km")])
+    assert (wrong.passed, without.passed) == (False, False)
+    assert wrong.reason.endswith("arg 'x': expected one of [1, 2], got 3")
+    assert without.reason.endswith("arg 'x': missing (expected one of [1, 2])")
 
 
 def test_only_the_arguments_named_are_compared():
@@ -628,3 +630,8 @@ def test_what_russos_evaluators_cannot_know_is_said():
 def test_russo_is_never_imported():
     code = "import sys, mcpeval.interop.russo; print([name for name in ('russo', 'scipy') if name in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_what_is_no_scores_is_refused_by_name():
+    with pytest.raises(InputError, match="assert_tool_calls: scores=3 should be a scores frame"):
+        assert_tool_calls(3)

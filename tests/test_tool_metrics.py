@@ -188,9 +188,9 @@ def test_forbidden_calls_are_counted_and_are_not_missing():
 
 def test_nothing_expected_and_nothing_done_is_one():
     found = measure([], [])
-    rates = ("name_precision", "name_recall", "call_precision", "call_recall", "call_f1", "order_lcs")
+    rates = ("name_precision", "name_recall", "call_precision", "call_recall", "call_f1", "order_lcs", "steps_ratio")
     ways = ("strict", "unordered", "superset", "subset", "ast_ok")
-    assert [found[key] for key in rates] == [1.0] * 6
+    assert [found[key] for key in rates] == [1.0] * 7
     assert [found[key] for key in ways] == [True] * 5
 
 

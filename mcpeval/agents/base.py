@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
-from .._calls import is_secret
+from .._calls import ADDRESS, FAMILIAR, PATIENCE, bare_address, check_patience, is_secret
 from ..caching import canonical
 from ..errors import CacheError, InputError, did_you_mean
 from ..llm import model_identity
@@ -20,17 +20,6 @@ from .session import Session
 
 #: What an agent may not set, because the loop does.
 RESERVED = ("messages", "tools", "tool_choice", "cache", "sample", "stream", "n")
-#: Parameters that say how long to wait and how often to try: they do not shape an answer.
-PATIENCE = ("timeout", "deadline", "retries", "max_wait")
-#: Where a model is reached: `model_identity` has it, without what an address may hide.
-ADDRESS = ("api_base", "base_url")
-#: Parameters that a slip of the pen is measured against.
-FAMILIAR = (
-    *PATIENCE, *ADDRESS, "api_key", "api_version", "organization", "user", "extra_headers", "extra_body",
-    "temperature", "top_p", "top_k", "min_p", "presence_penalty", "frequency_penalty", "logit_bias", "seed", "stop",
-    "max_tokens", "max_completion_tokens", "reasoning_effort", "thinking", "logprobs", "top_logprobs",
-    "parallel_tool_calls", "response_format",
-)  # fmt: skip
 
 #: What `question_of` reads of a task, and so every strategy of ours.
 QUESTION = ("question", "output_format")
@@ -48,8 +37,11 @@ class Strategy:
         ``await run(agent, task, session)`` gives what any agent may return.
     uses_tools : bool
         Whether MCP servers are started for it.
+    min_tool_calls : int
+        That of an `Agent` which does not say.
     prompts : tuple of str
-        Every text of its own that a model is shown; part of the fingerprint.
+        Every text of its own that a model is shown; part of the fingerprint.  ``Agent(prompt=...)``
+        replaces the first.
     reads : tuple of str or None
         The fields of a task that it looks at: a run is cached by them.  None stands for all but the
         evaluators.
@@ -61,6 +53,7 @@ class Strategy:
     name: str
     run: Callable[[Agent, Task, Session], Awaitable[Any]]
     uses_tools: bool = True
+    min_tool_calls: int = 0
     prompts: tuple[str, ...] = ()
     reads: tuple[str, ...] | None = None
     revision: int = 1
@@ -80,7 +73,7 @@ def strategy(name: str, *aliases: str, prompts: Iterable[str] = (), **more: Any)
     ----------
     name, *aliases : str
     prompts, **more
-        As in `Strategy`: `uses_tools`, `reads`, `revision`.
+        As in `Strategy`: `uses_tools`, `min_tool_calls`, `reads`, `revision`.
     """
 
     def register(run: Callable[[Agent, Task, Session], Awaitable[Any]]) -> Callable:
@@ -103,17 +96,25 @@ class Agent:
     strategy : str
         ``basic`` (one call, no tools), ``tools`` (native tool calling; also ``function_call``,
         ``function-call``, ``fc``), ``react`` (thought, action, observation in JSON, for models
-        without tool calling), or a name registered with `mcpeval.agents.strategy`.
+        without tool calling), ``reflection`` (react, and a critique of each step), ``explore``
+        (react that has to try the tools first and takes notes of them; also
+        ``explore_and_exploit``, ``explore_exploit``), or a name registered with
+        `mcpeval.agents.strategy`.
     servers : list of str, optional
         Narrows the MCP servers that a task offers to these; an empty list offers none.
     system : str, optional
         What the model is told before the question.
     max_turns : int
-        Answers of the model before the run ends with ``error_class`` ``turn_limit``.
-    min_tool_calls : int
-        Tool calls that the model is made to ask for before it may answer, where tools are offered.
+        Answers of the model before the run ends with ``error_class`` ``turn_limit``; critiques are
+        not counted.
+    min_tool_calls : int, optional
+        Tool calls that the model is made to ask for before it may answer, where tools are offered;
+        0 where the strategy has no number of its own (``explore``: 6).
     name : str, optional
         Of the frame's column ``agent``; ``"react:smollm2-135m"`` where there is none.
+    prompt : str, optional
+        Replaces the strategy's own instructions (`mcpeval.agents.react.INSTRUCTIONS`, ...), beside
+        which stands the parser of what they ask for.
     **params
         Parameters of the model's calls: ``temperature``, ``max_tokens``, ``api_base``, ...;
         ``response_format=None`` lets ``react`` send no schema, to providers that refuse one.
@@ -137,6 +138,7 @@ class Agent:
     max_turns: int
     min_tool_calls: int
     name: str
+    prompt: str | None
     params: Mapping[str, Any] = field(hash=False)
 
     def __init__(
@@ -146,8 +148,9 @@ class Agent:
         servers: Sequence[str] | None = None,
         system: str | None = None,
         max_turns: int = 20,
-        min_tool_calls: int = 0,
+        min_tool_calls: int | None = None,
         name: str | None = None,
+        prompt: str | None = None,
         **params: Any,
     ) -> None:
         model = default_model() if model is None else model
@@ -158,6 +161,13 @@ class Agent:
             raise InputError(f"Agent: unknown strategy={strategy!r}. {did_you_mean(strategy, [*STRATEGIES, *ALIASES])}")
         if not isinstance(system, str | None):
             raise InputError(f"Agent: system={system!r:.80} should be a text")
+        if not isinstance(name, str | None):
+            raise InputError(f"Agent: name={name!r:.80} should be a text")
+        if not isinstance(prompt, str | None):
+            raise InputError(f"Agent: prompt={prompt!r:.80} should be a text")
+        if prompt is not None and not STRATEGIES[known].prompts:
+            raise InputError(f"Agent: prompt={prompt!r:.80}: {known!r} has no instructions to replace; use system=")
+        min_tool_calls = STRATEGIES[known].min_tool_calls if min_tool_calls is None else min_tool_calls
         _check_count("max_turns", max_turns, 1)
         _check_count("min_tool_calls", min_tool_calls, 0)
         if min_tool_calls >= max_turns:
@@ -173,6 +183,7 @@ class Agent:
             "max_turns": max_turns,
             "min_tool_calls": min_tool_calls,
             "name": name or f"{known}:{model.rsplit('/', 1)[-1]}",
+            "prompt": prompt,
             "params": params,
         }
         for key, value in values.items():
@@ -201,6 +212,7 @@ class Agent:
             "system": self.system,
             "servers": self.servers,
             "limits": [self.max_turns, self.min_tool_calls],
+            **({} if self.prompt is None else {"prompt": self.prompt}),
         }
         return hashlib.sha256(canonical(parts).encode()).hexdigest()
 
@@ -219,9 +231,11 @@ class Agent:
         return [*messages, {"role": "user", "content": question_of(task)}]
 
     def __repr__(self) -> str:
-        usual = {"servers": None, "system": None, "max_turns": 20, "min_tool_calls": 0}
+        least = STRATEGIES[self.strategy].min_tool_calls
+        usual = {"servers": None, "system": None, "max_turns": 20, "min_tool_calls": least, "prompt": None}
         shown = {key: getattr(self, key) for key in usual if getattr(self, key) != usual[key]}
         shown |= {key: "..." if is_secret(key) else value for key, value in self.params.items()}
+        shown |= {key: bare_address(shown[key]) for key in ADDRESS if shown.get(key)}
         return f"Agent({', '.join([repr(self.model), repr(self.strategy), *(f'{k}={v!r}' for k, v in shown.items())])})"
 
 
@@ -253,12 +267,13 @@ def turn_limit(agent: Agent) -> Run:
 def server_names(servers: Any) -> tuple[str, ...] | None:
     if servers is None:
         return None
-    servers = (servers,) if isinstance(servers, str) else tuple(servers)
-    if not all(isinstance(server, str) for server in servers):
+    listed = isinstance(servers, Iterable) and not isinstance(servers, (str, Mapping))
+    names = tuple(servers) if listed else (servers,)
+    if not all(isinstance(name, str) for name in names):
         raise InputError(
             f"Agent: servers={servers!r:.200} should be names; the servers themselves are given to run(servers=...)"
         )
-    return servers
+    return names
 
 
 def _check_count(name: str, value: Any, least: int) -> None:
@@ -273,6 +288,7 @@ def _check_params(params: Mapping[str, Any]) -> None:
             raise InputError(f"Agent: {name}={params[name]!r:.80} is set by the loop itself")
         if name not in FAMILIAR and (near := get_close_matches(name, [*own, *FAMILIAR], n=1, cutoff=0.85)):
             raise InputError(f"Agent: unknown parameter {name!r}. Did you mean {near[0]!r}?")
+    check_patience(params, "Agent")
     try:
         canonical({key: value for key, value in params.items() if not is_secret(key)})
     except CacheError as error:

@@ -9,13 +9,14 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from ..errors import InputError
 from ..local import is_local
 from ..types import Task
 from .base import Agent, server_names
+from .composed import Workflow
 from .session import Session
 
 
@@ -58,12 +59,12 @@ class FunctionAgent:
             raise RuntimeError("the agent called sys.exit()") from error
 
 
-def as_agent(given: Any, name: str | None = None) -> Agent | FunctionAgent:
+def as_agent(given: Any, name: str | None = None) -> Agent | FunctionAgent | Workflow:
     """The agent that `given` is, or stands for.
 
     Parameters
     ----------
-    given : Agent, str or callable
+    given : Agent, workflow, str or callable
         A model string stands for ``Agent(model)``, and for ``Agent(model, "react")`` where the
         model is embedded, for those do not call tools natively.
     name : str, optional
@@ -78,6 +79,8 @@ def as_agent(given: Any, name: str | None = None) -> Agent | FunctionAgent:
         given = Agent(given, "react" if is_local(given) else "tools")
     if isinstance(given, Agent):
         return given if name in (None, given.name) else _renamed(given, name)
+    if isinstance(given, Workflow):
+        return given if name in (None, given.name) else replace(given, name=name)
     if isinstance(given, FunctionAgent):
         return given if name is None else FunctionAgent(given.function, name)
     if inspect.isclass(given) or not callable(given):
@@ -94,9 +97,7 @@ def as_agent(given: Any, name: str | None = None) -> Agent | FunctionAgent:
 
 
 def _renamed(agent: Agent, name: str) -> Agent:
-    values = {
-        key: getattr(agent, key) for key in ("model", "strategy", "servers", "system", "max_turns", "min_tool_calls")
-    }
+    values = {field.name: getattr(agent, field.name) for field in fields(agent) if field.name not in ("name", "params")}
     return Agent(**values, name=name, **agent.params)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .. import llm
@@ -46,36 +46,61 @@ async def loop(agent: Agent, task: Task, session: Session) -> Run:
     With a schema, the last of ``agent.max_turns`` has to be the answer: the model would not see
     the result of a call.  ``response_format=None`` among the agent's parameters sends no schema.
     """
-    messages = agent.opening(task, _instructions(session.tools))
+    return await steps(agent, task, session, agent.prompt or INSTRUCTIONS)
+
+
+async def steps(
+    agent: Agent,
+    task: Task,
+    session: Session,
+    instructions: str,
+    *,
+    notes: bool = False,
+    reply_to: Callable[[Sequence[Mapping[str, Any]], str, int], Awaitable[str]] | None = None,
+) -> Run:
+    """The loop of `react` and of the strategies that are made from it.
+
+    Parameters
+    ----------
+    notes : bool
+        Whether a step has a text ``note`` as well.
+    reply_to : callable, optional
+        ``await reply_to(messages, observation, called)`` is what the model is told after a call
+        instead of the observation alone; `messages` end with the step, `called` counts the calls.
+    """
+    messages = agent.opening(task, _instructions(instructions, session.tools))
     called = bad = 0
     for turn in range(agent.max_turns):
         may_answer = not session.tools or called >= agent.min_tool_calls
         offered = [] if may_answer and turn == agent.max_turns - 1 else session.tools
-        completion = await agent.ask(session, messages, **_form(agent, task, offered, may_answer))
+        completion = await agent.ask(session, messages, **_form(agent, task, offered, may_answer, notes))
         text = completion.message.get("content")
         if not text or completion.finish_reason == "content_filter":
             return answer_of(completion)
         step, problem = parse_step(text, may_answer=may_answer)
         if "answer" in step:
             return Run(text_of(step["answer"]))
+        messages = [*messages, completion.message]
         if step:
             called, bad = called + 1, 0
             call = await session.call_tool(step["tool"], step["arguments"])
             reply = f"{OBSERVATION.replace('{tool}', str(step['tool']))}\n{session.show(call)}"
+            if reply_to is not None:
+                reply = await reply_to(messages, reply, called)
         elif bad == REASKS:
             return Run(status="error", error=f"no step in {REASKS + 1} answers: {problem}", error_class="bad_json")
         else:
             bad += 1
             reply = AGAIN.replace("{problem}", problem)
-        messages = [*messages, completion.message, {"role": "user", "content": reply}]
+        messages = [*messages, {"role": "user", "content": reply}]
         session.record(messages)
     return turn_limit(agent)
 
 
-def _instructions(tools: Sequence[Mapping[str, Any]]) -> str:
+def _instructions(instructions: str, tools: Sequence[Mapping[str, Any]]) -> str:
     if not tools:
-        return INSTRUCTIONS
-    return "\n".join([INSTRUCTIONS, TOOLS, *(_about(tool["function"]) for tool in tools)])
+        return instructions
+    return "\n".join([instructions, TOOLS, *(_about(tool["function"]) for tool in tools)])
 
 
 def _about(function: Mapping[str, Any]) -> str:
@@ -83,19 +108,26 @@ def _about(function: Mapping[str, Any]) -> str:
     return f"- {function['name']} {notation(function.get('parameters') or {})}{': ' if about else ''}{about}"
 
 
-def _form(agent: Agent, task: Task, tools: Sequence[Mapping[str, Any]], may_answer: bool) -> dict[str, Any]:
+def _form(
+    agent: Agent, task: Task, tools: Sequence[Mapping[str, Any]], may_answer: bool, notes: bool
+) -> dict[str, Any]:
     """The parameters that hold the model to a step, where it supports that."""
     if "response_format" in agent.params or not llm.supports_response_schema(agent.model):
         return {}
     limit = None
     if is_local(agent.model):
-        limit = max(1, agent.params.get("max_tokens", PARAMS["max_tokens"]) // TEXTS)
-    schema = step_schema(tools, task.output_format, may_answer=may_answer, limit=limit)
+        limit = max(1, agent.params.get("max_tokens", PARAMS["max_tokens"]) // (TEXTS + notes))
+    schema = step_schema(tools, task.output_format, may_answer=may_answer, limit=limit, notes=notes)
     return {"response_format": {"type": "json_schema", "json_schema": {"name": "step", "schema": schema}}}
 
 
 def step_schema(
-    tools: Sequence[Mapping[str, Any]], output_format: Any = None, *, may_answer: bool = True, limit: int | None = None
+    tools: Sequence[Mapping[str, Any]],
+    output_format: Any = None,
+    *,
+    may_answer: bool = True,
+    limit: int | None = None,
+    notes: bool = False,
 ) -> dict[str, Any]:
     """The JSON schema of one step: a call of one of `tools`, or the answer.
 
@@ -110,6 +142,8 @@ def step_schema(
     limit : int, optional
         Characters of each text, for an embedded model.  A step of such a model that has to be a call
         has no thought: what it makes up before it has seen a result, it repeats afterwards.
+    notes : bool
+        Whether a step begins with a text ``note``.
     """
     actions = [
         _object(
@@ -123,10 +157,11 @@ def step_schema(
             shape(output_format) if isinstance(output_format, (dict, list)) and output_format else {"type": "string"}
         )
         actions.append(_object(answer=constraint(answer, limit=limit)))
-    if limit is not None and not may_answer:
-        return _object(action={"anyOf": actions})
-    thought = {"type": "string", "maxLength": THOUGHT if limit is None else limit}
-    return _object(thought=thought, action={"anyOf": actions})
+    text = {"type": "string", "maxLength": THOUGHT if limit is None else limit}
+    texts = {"note": text} if notes else {}
+    if limit is None or may_answer:
+        texts["thought"] = text
+    return _object(**texts, action={"anyOf": actions})
 
 
 def _object(**properties: Any) -> dict[str, Any]:
@@ -147,9 +182,8 @@ def parse_step(text: str, *, may_answer: bool = True) -> tuple[dict[str, Any], s
     problem : str
         Empty where there is a step.
     """
-    text = re.sub(r"<think>.*?</think>", "", text, flags=re.DOTALL)
     problem = "there is no JSON object in it"
-    for value in _objects(text):
+    for value in json_objects(text):
         action = value.get("action", value)
         if isinstance(action, Mapping) and isinstance(action.get("tool"), str):
             return {"tool": action["tool"], "arguments": action.get("arguments") or {}}, ""
@@ -161,8 +195,9 @@ def parse_step(text: str, *, may_answer: bool = True) -> tuple[dict[str, Any], s
     return {}, problem
 
 
-def _objects(text: str):
-    """The JSON objects in `text`, in order; of what is broken, the whole ones inside."""
+def json_objects(text: str) -> Iterator[dict[str, Any]]:
+    """The JSON objects in `text`, in order, but for what is thought; of what is broken, the whole ones inside."""
+    text = re.sub(r"<think>.*?</think>", "", text, flags=re.DOTALL)
     decoder, position = json.JSONDecoder(strict=False), text.find("{")
     while position >= 0:
         try:

@@ -6,7 +6,7 @@ import asyncio
 import copy
 import json
 import threading
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
@@ -19,6 +19,8 @@ from ..types import Run, Task, ToolCall, Usage
 
 UNANSWERED = "The run ended before the tool answered."
 RECALL = "Call the tool again with a JSON object."
+#: Between the samples of two draws: more than anybody's trials, so that none is met twice.
+DRAW = 1_000_000
 
 
 class Session:
@@ -33,39 +35,124 @@ class Session:
     task : Task
     tools : list of dict
         The tools offered, as OpenAI function tools; empty where there are none.
+    name : str or None
+        Of the agent whose `part` of the work this is; None for the whole.
     messages : list of dict
-        The transcript so far.  A conversation that goes on is written once; one that starts anew
-        follows the one before.
+        The transcript so far, parts included.  A conversation that goes on is written once; one that
+        starts anew follows the one before.  A message of a part has the key ``agent``, the part's
+        name; `complete` does not send it.
     tool_calls : list of ToolCall
-        In the order in which they were asked for.
+        In the order in which they were asked for; those of a part stand together.
     usage : Usage
         Of every answer and of every failed attempt.
     turns : int
         Answers of models.
+    models : list of str
+        Those asked so far.
     """
 
     def __init__(self, task: Task, *, cache: Any = None, sample: int = 0) -> None:
-        self.task, self.usage, self.turns = task, Usage(), 0
-        self.messages: list[dict[str, Any]] = []
-        self.models: list[str] = []
-        self._calls: list[list[ToolCall]] = []
+        self.task = task
+        self.name: str | None = None
         self._cache, self._sample = cache, sample
         self._toolbox: Any = None
-        self._start = 0  # where the conversation begins that the transcript ends with
+        self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
+        self._waiting: set[Future] = set()
+        self._over = threading.Event()
+        self._begin()
+
+    def _begin(self) -> None:
+        """An empty record."""
+        # Messages, tool calls (each in a list of its own, for its answer comes later), and parts.
+        self._log: list[dict[str, Any] | list[ToolCall] | Session] = []
+        self._said: list[dict[str, Any]] = []  # the conversation that the messages end with
+        self._usage, self._turns = Usage(), 0
+        self._asked: list[str] = []
         self._returned: list[str] = []
         self._dropped: set[str] = set()
         self._cut = False
-        self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
-        self._waiting: set[Future] = set()
-        self._closed = False
 
     @property
     def tools(self) -> list[dict[str, Any]]:
         return [] if self._toolbox is None else self._toolbox.tools
 
+    def tools_for(self, servers: Sequence[str] | None) -> list[dict[str, Any]]:
+        """Those of `tools` that an agent with these ``servers`` is offered."""
+        return self.tools if servers is None or self._toolbox is None else self._toolbox.only(servers).tools
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        for entry in self._log:
+            if isinstance(entry, Session):
+                found += entry.messages
+            elif isinstance(entry, dict):
+                found.append(entry if self.name is None else {**entry, "agent": entry.get("agent", self.name)})
+        return found
+
     @property
     def tool_calls(self) -> list[ToolCall]:
-        return [call for (call,) in self._calls]
+        found: list[ToolCall] = []
+        for entry in self._log:
+            if not isinstance(entry, dict):
+                found += entry.tool_calls if isinstance(entry, Session) else entry
+        return found
+
+    @property
+    def usage(self) -> Usage:
+        return sum((session._usage for session in self._sessions()), Usage())
+
+    @property
+    def turns(self) -> int:
+        return sum(session._turns for session in self._sessions())
+
+    @property
+    def models(self) -> list[str]:
+        return list(dict.fromkeys(model for session in self._sessions() for model in session._asked))
+
+    def part(self, name: str, *, task: Task | None = None, servers: Sequence[str] | None = None, draw: int = 0) -> Any:
+        """A session for one of the agents that this one is made of.
+
+        What it does is in the transcript, the tool calls and the usage of this session at once,
+        each message with the agent's name.  Parts may work side by side: each has its own place.
+
+        Parameters
+        ----------
+        name : str
+            Of the agent.
+        task : Task, optional
+            What the agent is asked; this session's task where there is none.
+        servers : sequence of str, optional
+            The only MCP servers whose tools it is offered.
+        draw : int
+            Agents that ask a model the very same get answers of their own where this differs.
+
+        Returns
+        -------
+        Session
+        """
+        part = copy.copy(self)  # the cache, the loop, what is waited for and the end are shared
+        part.name, part.task = name, self.task if task is None else task
+        part._sample += draw * DRAW
+        if servers is not None and self._toolbox is not None:
+            part._toolbox = self._toolbox.only(servers)
+        part._begin()
+        self._log.append(part)
+        return part
+
+    def include(self, run: Run) -> None:
+        """Take into the record what an agent did elsewhere and tells in its `Run`."""
+        self._log += copy.deepcopy([dict(message) for message in run.messages])
+        self._log += [[call] for call in run.tool_calls]
+        self._usage += run.usage
+        self._turns += run.turns
+
+    def _sessions(self) -> Iterator[Session]:
+        """This one and its parts, at any depth."""
+        yield self
+        for entry in self._log:
+            if isinstance(entry, Session):
+                yield from entry._sessions()
 
     def complete(self, messages: Sequence[Mapping[str, Any]], *, model: str | None = None, **params: Any) -> Any:
         """Ask a model.
@@ -109,7 +196,7 @@ class Session:
         name, arguments = str(name), {} if arguments is None else arguments
         # The place is taken now, so that calls made side by side are kept in the order asked for.
         place = [ToolCall(None, name, arguments, is_error=True, error=UNANSWERED)]
-        self._calls.append(place)
+        self._log.append(place)
         return self._answer(self._call_tool(place, name, arguments))
 
     def show(self, call: ToolCall) -> str:
@@ -122,12 +209,13 @@ class Session:
     def record(self, messages: Sequence[Mapping[str, Any]]) -> None:
         """Bring the transcript up to `messages`, the whole of a conversation so far."""
         messages = list(messages)
-        known = self.messages[self._start :]
-        if messages[: len(known)] == known:
-            messages = messages[len(known) :]
+        if messages[: len(self._said)] == self._said:
+            messages = messages[len(self._said) :]
         else:
-            self._start = len(self.messages)
-        self.messages += copy.deepcopy(messages)
+            self._said = []
+        messages = copy.deepcopy(messages)
+        self._said += messages
+        self._log += messages
 
     def ended(self, answer: Any = None, **ending: Any) -> Run:
         """The run, as recorded, with the agent's answer.
@@ -162,11 +250,12 @@ class Session:
 
     def metadata(self) -> dict[str, Any]:
         """What the row says besides its columns: models as returned, servers, what was dropped or cut."""
+        sessions = list(self._sessions())
         return {
-            "model_returned": list(self._returned),
-            "dropped_params": sorted(self._dropped),
+            "model_returned": list(dict.fromkeys(model for session in sessions for model in session._returned)),
+            "dropped_params": sorted(set().union(*(session._dropped for session in sessions))),
             "servers": [] if self._toolbox is None else list(self._toolbox.provenance),
-            "truncated": self._cut,
+            "truncated": any(session._cut for session in sessions),
         }
 
     def open(self, toolbox: Any) -> None:
@@ -175,7 +264,7 @@ class Session:
 
     def close(self) -> None:
         """Answer nothing any more, and cancel what a thread waits for."""
-        self._closed = True
+        self._over.set()
         for future in list(self._waiting):
             future.cancel()
 
@@ -183,7 +272,7 @@ class Session:
         """`coroutine` itself in the loop's thread; in any other thread, what it gives."""
         if threading.get_ident() == self._thread:
             return coroutine
-        if self._closed:
+        if self._over.is_set():
             coroutine.close()
             raise RuntimeError("the run that this session belongs to is over")
         future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
@@ -195,13 +284,13 @@ class Session:
 
     async def _complete(self, messages: Sequence[Mapping[str, Any]], model: str | None, params: dict[str, Any]) -> Any:
         model = default_model() if model is None else model
-        if model not in self.models:
-            self.models.append(model)
+        if model not in self._asked:
+            self._asked.append(model)
         sent = [_sendable(message) for message in messages]
         try:
             completion = await llm.complete(model, sent, sample=self._sample, cache=self._cache, **params)
         except ModelError as error:
-            self.usage += error.usage or Usage()
+            self._usage += error.usage or Usage()
             raise
         finally:
             self.record(messages)
@@ -210,8 +299,8 @@ class Session:
         return completion
 
     def _note(self, completion: Any) -> None:
-        self.turns += 1
-        self.usage += completion.usage
+        self._turns += 1
+        self._usage += completion.usage
         self._dropped.update(completion.dropped)
         self._cut = self._cut or completion.finish_reason == "length"
         if completion.model not in self._returned:
@@ -257,11 +346,12 @@ def _arguments(given: Any) -> tuple[Any, str | None]:
 
 
 def _sendable(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    """`message` with the arguments of its tool calls as JSON objects.
+    """`message` without the name of an agent, and with the arguments of its tool calls as JSON objects.
 
     Some providers read them when the conversation goes on, and refuse all of it where a model once
     wrote bad JSON.  The transcript keeps the text as the model wrote it.
     """
+    message = {key: value for key, value in message.items() if key != "agent"}
     if not message.get("tool_calls"):
         return message
     return {**message, "tool_calls": [_sendable_call(call) for call in message["tool_calls"]]}

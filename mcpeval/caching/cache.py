@@ -8,7 +8,7 @@ import os
 import secrets
 import sqlite3
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
@@ -101,8 +101,16 @@ class Cache:
             self._warned = True
             warnings.warn(f"the cache at {self.path}: {what}; it is passed over, and so are others", stacklevel=3)
 
-    def get(self, key: str, default: Any = MISSING) -> Any:
+    def get(self, key: str, default: Any = MISSING, *, read: Callable[[Any], Any] | None = None) -> Any:
         """The value of `key`, else `default`.
+
+        Parameters
+        ----------
+        key : str
+        default : any
+        read : callable, optional
+            Makes of the JSON what is given back.  What it cannot read (AttributeError, KeyError, TypeError,
+            ValueError) is refused: an entry may come from anybody.
 
         Raises
         ------
@@ -111,20 +119,27 @@ class Cache:
         """
         with self._talking():
             try:
-                return self._store.get(key, default)
+                value = self._store.get(key, MISSING)
             except CacheError as refused:
                 self._warn(f"entry {key!r} is refused, {refused}")
                 return default
+        if value is MISSING:
+            return default
+        try:
+            return value if read is None else read(value)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            self._warn(f"entry {key!r} is refused, it is not what is kept under such a key")
+            return default
 
-    def require(self, key: str) -> Any:
-        """The value of `key`.
+    def require(self, key: str, *, read: Callable[[Any], Any] | None = None) -> Any:
+        """The value of `key`, read as in `get`.
 
         Raises
         ------
         CacheMiss
             There is none.
         """
-        value = self.get(key)
+        value = self.get(key, read=read)
         if value is MISSING:
             raise CacheMiss(f"no {key.partition(':')[0]} in the cache at {self.path} for this input ({key})")
         return value
@@ -140,6 +155,13 @@ class Cache:
         if not self.replay:
             with self._talking():
                 self._store.set(key, value)
+
+    def keep(self, key: str, value: Any) -> None:
+        """`set` what was paid for: where it cannot be written (a full disk), that is a warning and no error."""
+        try:
+            self.set(key, value)
+        except CacheError as error:
+            self._warn(f"an answer is not kept, {error}")
 
     def __contains__(self, key: str) -> bool:
         return self.get(key) is not MISSING

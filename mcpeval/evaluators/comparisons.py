@@ -18,6 +18,7 @@ from typing import Any
 from ..errors import InputError
 from .chains import COMPARISONS, Comparison
 from .steps import hashable
+from .values import show
 
 Test = Callable[[Any], bool | str]
 
@@ -107,19 +108,25 @@ def _matches(value: Any, options: dict[str, Any]) -> Test:
     return test
 
 
-def _sets(name: str, compare: Callable[[set, set], bool]) -> Callable[[Any, dict[str, Any]], Test]:
-    """A comparison of two lists as sets: order and repetitions do not count."""
+def _sets(name: str, *, all_of: bool, only: bool) -> Callable[[Any, dict[str, Any]], Test]:
+    """A comparison of two lists as sets: order and repetitions do not count.
+
+    `all_of`: every item of the value has to be there; `only`: no other may be.
+    """
 
     def make(value: Any, options: dict[str, Any]) -> Test:
         if not isinstance(value, list):
             raise InputError(f"value={value!r} should be a list for {name!r}")
-        wanted = {hashable(item) for item in value}
+        wanted = {hashable(item): item for item in value}
 
         def test(leaf: Any) -> bool | str:
             if not isinstance(leaf, (list, tuple)):
                 raise TypeError("The output is not a list")
-            found = {hashable(item) for item in leaf}
-            return compare(found, wanted) or f"{len(wanted - found)} missing, {len(found - wanted)} too many"
+            found = {hashable(item): item for item in leaf}
+            missing = [item for key, item in wanted.items() if key not in found] if all_of else []
+            others = [item for key, item in found.items() if key not in wanted] if only else []
+            wrong = (("missing", missing), ("not wanted", others))
+            return ", ".join(f"{what}: {show(items)}" for what, items in wrong if items) or True
 
         return test
 
@@ -198,9 +205,9 @@ COMPARISONS.update(
         "approx": Comparison(_approx, "output is not close to ground-truth", ("rel", "abs")),
         "between": Comparison(_between, "output is not between the bounds"),
         "matches": Comparison(_matches, "output doesn't match the pattern"),
-        "set=": Comparison(_sets("set=", operator.eq), "output is not the same set as ground-truth"),
-        "subset": Comparison(_sets("subset", operator.le), "output is not a subset of ground-truth"),
-        "superset": Comparison(_sets("superset", operator.ge), "output is not a superset of ground-truth"),
+        "set=": Comparison(_sets("set=", all_of=True, only=True), "output is not the same set as ground-truth"),
+        "subset": Comparison(_sets("subset", all_of=False, only=True), "output is not a subset of ground-truth"),
+        "superset": Comparison(_sets("superset", all_of=True, only=False), "output is not a superset of ground-truth"),
         "similar": Comparison(_similar, "output is not similar to ground-truth", ("threshold",)),
         "schema": Comparison(_schema, "output doesn't fit the schema"),
     }

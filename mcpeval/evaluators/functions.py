@@ -174,8 +174,10 @@ def adapt_object(given: Any, name: str | None = None) -> Any:
             return getattr(importlib.import_module(module), adapt)(given, name)
     needed = [p for p in names[1:] if p != "context" and parameters[p].default is inspect.Parameter.empty]
     if not names or any(parameters[p].kind not in (_REST, _REST_BY_NAME) for p in needed):
+        others = " or ".join(f"({', '.join(first)})" for first in SIGNATURES)
         raise InputError(
-            f"evaluators has {given!r:.100}, whose method is evaluate({', '.join(names)}); expected evaluate(row)"
+            f"evaluators has {given!r:.100}, whose method is evaluate({', '.join(names)}); expected evaluate(row), "
+            f"or another system's, known by the names of its parameters: {others}"
         )
     if isinstance(getattr(given, "name", None), str) and name in (None, given.name):
         return given

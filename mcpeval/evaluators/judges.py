@@ -332,7 +332,7 @@ class Judge:
         score = await self._ask(messages, sample, cache, {"truncated": True, "cut": list(cut)} if cut else {})
         if cache is not None and score.label is not None:
             named = {"label": score.label, "reason": score.reason, "usage": score.usage.to_dict()}
-            cache.set(key, {**named, "metadata": dict(score.metadata)})
+            cache.keep(key, {**named, "metadata": dict(score.metadata)})
         return score
 
     async def _ask(

@@ -69,7 +69,7 @@ class Difference(NamedTuple):
     """One thing in which a call is not as expected.
 
     `kind` is a key of the table of distances, `size` how much of that distance it is; `wanted` and
-    `came` are values, where there are such.
+    `came` are values, where there are such; with `choice`, `wanted` is a list of which any will do.
     """
 
     kind: str
@@ -77,18 +77,20 @@ class Difference(NamedTuple):
     wanted: Any = None
     came: Any = None
     size: float = 1.0
+    choice: bool = False
 
     def __str__(self) -> str:
+        wanted = f"one of {show(self.wanted)}" if self.choice else show(self.wanted)
         if self.kind == "missing":
-            return f"arg {self.argument!r}: missing (expected {show(self.wanted)})"
+            return f"arg {self.argument!r}: missing (expected {wanted})"
         if self.kind == "unexpected":
             return f"arg {self.argument!r}: unexpected, got {show(self.came)}"
         if self.kind == "text":
             return f"arguments: expected a JSON object, got {show(self.came)}"
         if self.kind == "judged":
-            return f"arguments: expected {show(self.wanted)}, got {show(self.came)}"
+            return f"arguments: expected {wanted}, got {show(self.came)}"
         what = f"arg {self.argument!r}" if self.kind == "different" else self.kind
-        return f"{what}: expected {show(self.wanted)}, got {show(self.came)}"
+        return f"{what}: expected {wanted}, got {show(self.came)}"
 
 
 # --- two calls -----------------------------------------------------------------------------------
@@ -163,9 +165,9 @@ def _argument_differences(expected: Expected, made: Mapping[str, Any], mode: Any
     for name, value in wanted.items():
         if name not in made:
             if mode != "subset" and not expected.optional(name):
-                found.append(Difference("missing", name, value))
+                found.append(Difference("missing", name, value, choice=expected.acceptable))
         elif not expected.takes(name, made[name]):
-            found.append(Difference("different", name, value, made[name]))
+            found.append(Difference("different", name, value, made[name], choice=expected.acceptable))
     if mode != "superset":
         found += [Difference("unexpected", name, None, value) for name, value in made.items() if name not in wanted]
     return found

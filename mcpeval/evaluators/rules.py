@@ -436,9 +436,12 @@ def _compile(call: Call, rule: Rule, *, shared: bool) -> Callable[[Any], Any] | 
         return None
     if step.theirs and not rule.quotes and len(arguments) < step.least:
         return _without_argument  # MCP-Universe finds out when it runs, and blames the output
+    if arguments == ("",) and not step.most and not step.theirs:
+        arguments = ()  # lower() is lower
     if len(arguments) < step.least or (len(arguments) > step.most and not step.theirs):
         needs = f"{step.least or 'no'} argument{'' if step.least == 1 else 's'}"
-        raise refuse(f"step {call.name!r} takes {needs}, not {len(arguments)}; quote one that holds a comma")
+        hint = "; quote one that holds a comma" if len(arguments) > step.most > 0 else ""
+        raise refuse(f"step {call.name!r} takes {needs}, not {len(arguments)}{hint}")
     if call.name == "json" and not shared:
         return _fresh_json
     try:

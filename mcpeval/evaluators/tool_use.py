@@ -302,6 +302,8 @@ def assert_tool_calls(scores: Any, *, message: str = "") -> None:
     ------
     AssertionError
         A score did not pass, or could not be given, or there is none. It has a line for each such.
+    InputError
+        `scores` is none of these.
     """
     rows = _score_rows(scores)
     failed = [f"  {who}{reason or status}" for who, passed, reason, status in rows if passed is not True]
@@ -313,7 +315,9 @@ def assert_tool_calls(scores: Any, *, message: str = "") -> None:
 def _score_rows(scores: Any) -> list[tuple[str, Any, str, str]]:
     """Who, passed, reason and status of each score."""
     if not hasattr(scores, "columns"):
-        given = [scores] if isinstance(scores, Score) else list(scores)
+        given = [scores] if isinstance(scores, Score) else scores
+        if not isinstance(given, (list, tuple)) or not all(isinstance(one, Score) for one in given):
+            raise InputError(f"assert_tool_calls: scores={scores!r:.100} should be a scores frame or a list of Score")
         return [("", one.passed, one.reason, one.status) for one in given]
     from ..frames import rows_of
 

@@ -23,18 +23,30 @@ def plain(value: Any, where: str) -> Any:
     Raises
     ------
     InputError
-        Something in it is not JSON; the message says where.
+        Something in it is not JSON; the message says where. Or it is nested too deeply, or holds a
+        whole number too long, to be written as text.
     """
+    try:
+        copied = _copied(value, where)
+        json.dumps(copied)
+    except (RecursionError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"rule: {where} cannot be written as JSON: {error}") from None
+    return copied
+
+
+def _copied(value: Any, where: str) -> Any:
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
     if isinstance(value, Mapping):
         if wrong := [key for key in value if not isinstance(key, str)]:
             raise InputError(f"rule: {where} has the key {wrong[0]!r}; keys should be texts")
-        return {key: plain(inner, f"{where}[{key!r}]") for key, inner in value.items()}
+        return {key: _copied(inner, f"{where}[{key!r}]") for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(inner, f"{where}[{place}]") for place, inner in enumerate(value)]
+        return [_copied(inner, f"{where}[{place}]") for place, inner in enumerate(value)]
     if getattr(value, "ndim", None) == 0 and callable(getattr(value, "item", None)):
-        return plain(value.item(), where)
+        return _copied(value.item(), where)
     raise InputError(f"rule: {where}={value!r:.200} ({type(value).__name__}) is not JSON")
 
 

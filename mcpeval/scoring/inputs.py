@@ -81,7 +81,7 @@ def read_runs(runs: Any) -> Runs:
     Raises
     ------
     InputError
-        They are none, or have no ``output``, or two columns of one name.
+        They are none, or have two columns of one name, or two runs of one ``run_id``.
     """
     if isinstance(runs, pd.DataFrame):
         given, index, names = runs, runs.index, [str(name) for name in runs.columns]
@@ -93,8 +93,6 @@ def read_runs(runs: Any) -> Runs:
             raise InputError(f"score: runs={runs!r:.100} should be a frame with a column 'output', or a list of Run")
         given = [_read_row(run, place) for place, run in enumerate(runs)]
         names, index = list(dict.fromkeys(name for row in given for name in row)), pd.RangeIndex(len(given))
-    if "output" not in names and (len(given) or isinstance(given, pd.DataFrame)):
-        raise InputError(f"score: runs has no column 'output', which is scored. {did_you_mean('output', names)}")
     run_ids = _run_ids(given, index)
     _check_run_ids(run_ids, "run_id" in names)
     return Runs(given, list(dict.fromkeys(["run_id", *names])), index, run_ids)
@@ -105,8 +103,6 @@ def _read_row(run: Any, place: int) -> dict[str, Any]:
         return run.to_dict()
     if not isinstance(run, Mapping):
         raise InputError(f"score: runs[{place}] is {run!r:.100}; expected a Run or a dict with 'output'")
-    if "output" not in run:
-        raise InputError(f"score: runs[{place}] has no 'output'. {did_you_mean('output', map(str, run))}")
     return {str(key): plain(value) for key, value in run.items()}
 
 
@@ -136,8 +132,10 @@ def plan(runs: Runs, evaluators: Any) -> tuple[list[Any], Jobs, set[str]]:
     different = {id(evaluator): evaluator for own in groups.values() for evaluator in own}
     wanted: set[str] = set()
     for evaluator in different.values():
-        _check_columns(evaluator, runs.names)
         reads = columns_read(evaluator)
+        if reads is None or "output" in reads:
+            _check_output(runs)
+        _check_columns(evaluator, runs.names)
         wanted.update(runs.names if reads is None else reads)
     number = {key: n for n, key in enumerate(different)}
     who: dict[int, list[int]] = {key: [] for key in groups}
@@ -196,6 +194,18 @@ def _named_apart(evaluators: Sequence[Any]) -> tuple[Any, ...]:
         seen[evaluator.name] = n = seen.get(evaluator.name, 0) + 1
         named.append(evaluator if n == 1 else as_evaluator(evaluator, name=f"{evaluator.name} ({n})"))
     return tuple(named)
+
+
+def _check_output(runs: Runs) -> None:
+    """Raise for runs without what is scored; only evaluators of something else do without."""
+    if isinstance(runs.given, pd.DataFrame):
+        if "output" not in runs.names:
+            near = did_you_mean("output", runs.names)
+            raise InputError(f"score: runs has no column 'output', which is scored. {near}")
+        return
+    for place, row in enumerate(runs.given):
+        if "output" not in row:
+            raise InputError(f"score: runs[{place}] has no 'output'. {did_you_mean('output', row)}")
 
 
 def _check_columns(evaluator: Any, columns: Iterable[str]) -> None:

@@ -16,6 +16,7 @@ from urllib.parse import quote, urlsplit
 from ..errors import FileError, InputError, did_you_mean
 
 _PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
+_HTTP = re.compile(r"https?://[^/]")
 _TRANSPORTS = {
     "stdio": "stdio",
     "http": "http",
@@ -31,7 +32,7 @@ _KEYS = (
 _SHORTEST_SECRET = 4  # a shorter value would be struck out of every word it is part of
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Server:
     """One MCP server and how it is reached.
 
@@ -72,9 +73,12 @@ class Server:
     target: Any = None
     connect_timeout: float = 30.0
     call_timeout: float = 60.0
-    variables: Mapping[str, str] | None = field(default=None, repr=False, compare=False)
-    written: Server | None = field(default=None, repr=False, compare=False)
-    secrets: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    variables: Mapping[str, str] | None = field(default=None, compare=False)
+    written: Server | None = field(default=None, compare=False)
+    secrets: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+    def __repr__(self) -> str:
+        return f"Server({self.name!r}, {self.transport!r}, {self.shown!r})"  # `env` and `headers` hold secrets
 
     def resolve(self, env: Mapping[str, str] | None = None) -> Server:
         """The same server with the values of its ``{{VAR}}``; a resolved one is returned as it is.
@@ -126,9 +130,11 @@ class Server:
         Raises
         ------
         InputError
-            A variable, the command or the folder is missing.
+            A variable, the command or the folder is missing, or the URL is none of HTTP.
         """
         server = self.resolve(env)
+        if server.transport in ("http", "sse") and not _HTTP.match(server.url):
+            raise InputError(server.redact(f"server {self.name!r}: url={server.url!r} should begin with http(s)://"))
         if server.transport != "stdio":
             return server
         cwd = Path(server.cwd or ".")
@@ -231,6 +237,8 @@ def _server(name: str, entry: Any, env: Mapping[str, str] | None) -> Server:
     for key in entry:
         if key not in _KEYS and (near := get_close_matches(str(key), _KEYS, n=1, cutoff=0.8)):
             raise InputError(f"server {name!r}: unknown key {key!r}. Did you mean {near[0]!r}?")
+    if not isinstance(name, str) or not name:
+        raise InputError(f"server {name!r}: its name should be a text that is not empty")
     transport, part = _part(name, entry)
     if not isinstance(part, Mapping):
         raise InputError(f"server {name!r}: {transport} should be a mapping, not {part!r:.80}")
@@ -241,8 +249,10 @@ def _server(name: str, entry: Any, env: Mapping[str, str] | None) -> Server:
         has = ", ".join(map(str, part))
         raise InputError(f"server {name!r}: a server over {transport} needs {need!r}; it has: {has}")
     args = part.get("args") or []
-    if not isinstance(args, list):
-        raise InputError(f"server {name!r}: args={args!r:.80} should be a list")
+    if not isinstance(args, list) or not all(isinstance(arg, (str, int, float)) for arg in args):
+        raise InputError(f"server {name!r}: args={args!r:.80} should be a list of texts")
+    if not isinstance(part.get("cwd"), str | None):
+        raise InputError(f"server {name!r}: cwd={part['cwd']!r:.80} should be a text")
     return Server(
         name,
         transport,

@@ -12,6 +12,7 @@ import atexit
 import json
 import os
 import re
+import shutil
 import signal
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -203,6 +204,7 @@ class ServerProcess:
     async def _start(self) -> None:
         spawning = asyncio.ensure_future(
             asyncio.create_subprocess_exec(
+                *_ending_with_us(self.command, self.env.get("PATH")),
                 self.command,
                 *self.args,
                 stdin=asyncio.subprocess.PIPE,
@@ -274,6 +276,17 @@ class ServerProcess:
         while self.returncode is None and clock() < deadline:
             await asyncio.sleep(0.01)
         return self.returncode
+
+
+def _ending_with_us(command: str, path: str | None) -> tuple[str, ...]:
+    """What goes before a command so that the kernel kills it when this process is killed.
+
+    A server should leave once its stdin is closed, and one that does not would stay for ever.
+    Nothing where there is no ``setpriv`` (it is Linux's), or no such command: that is for the start to say.
+    """
+    setpriv = shutil.which("setpriv")
+    found = setpriv is not None and shutil.which(command, path=path) is not None
+    return (setpriv, "--pdeathsig", "KILL", "--") if found else ()
 
 
 def _kill(group: tuple[int, int]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import hashlib
 import json
 import re
@@ -80,6 +81,13 @@ class Toolbox:
         names = aliases([(server, tool["name"]) for server, tool in listed])
         self._homes = dict(zip(names, ((server, tool["name"]) for server, tool in listed), strict=True))
         self.tools = [function_tool(tool, name) for name, (_, tool) in zip(names, listed, strict=True)]
+
+    def only(self, servers: Sequence[str]) -> Toolbox:
+        """The same tool box, with nothing to see but the tools of `servers`."""
+        narrow = copy.copy(self)
+        narrow._homes = {alias: home for alias, home in self._homes.items() if home[0] in servers}
+        narrow.tools = [tool for tool in self.tools if tool["function"]["name"] in narrow._homes]
+        return narrow
 
     async def call(self, alias: str, arguments: Mapping[str, Any]) -> ToolCall:
         """Call the tool that a model named.

@@ -178,6 +178,9 @@ def check_overrides(cases: Iterable[Case], known: Iterable[str]) -> None:
         for name, config in case.overrides.items():
             who = f"case {case.id!r} ({case.source}): evaluator_config"
             if name not in known:
-                raise InputError(f"{who} names {name!r}, which is no evaluator here. {did_you_mean(name, known)}")
+                raise InputError(
+                    f"{who} names {name!r}, which is no evaluator here. {did_you_mean(name, known)} "
+                    "compat='judge-llm' (--compat) passes over it."
+                )
             if not isinstance(config, Mapping):
                 raise InputError(f"{who}[{name!r}] is {config!r:.80}; expected an object")

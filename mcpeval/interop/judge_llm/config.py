@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from ...benchmarks import is_benchmark
 from ...errors import FileError, did_you_mean
 from .custom import Source
 from .documents import fill, read_document
@@ -126,10 +127,13 @@ def read_config(path: str | os.PathLike, *, defaults: Any = None, env: Mapping[s
 
 
 def is_config(path: str | os.PathLike) -> bool:
-    """Whether a file is a configuration rather than a file of tasks: YAML, or JSON with a ``dataset``."""
+    """Whether a file is a configuration rather than a benchmark or a file of tasks.
+
+    A YAML file is one unless its documents have a ``kind``; a JSON file is one if it has a ``dataset``.
+    """
     path = Path(path)
     if path.suffix.lower() in (".yaml", ".yml"):
-        return True
+        return not is_benchmark(path)
     if path.suffix.lower() != ".json" or not path.is_file():
         return False
     data = read_document(path)

@@ -167,6 +167,8 @@ def _value(match: re.Match[str], variables: Mapping[str, str], place: str) -> st
     """The variable's value, else the default: as in a shell, ``:-`` stands in for an empty one too."""
     name, default = match.groups()
     found = variables.get(name)
+    if default is not None and "${" in default:
+        raise InputError(f"{place}: the default of {name} is {default!r}; a default cannot hold another variable")
     if found is None and default is None:
         raise InputError(
             f"{place}: the environment variable {name} is not set; write ${{{name}:-default}} to do without"

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from ..._calls import is_secret, model_identity
+from ..._calls import ADDRESS, PATIENCE, is_secret, model_identity
 from ...agents import FunctionAgent
-from ...agents.base import ADDRESS, PATIENCE, answer_of
+from ...agents.base import answer_of
 from ...caching import canonical
 from ...errors import FileError, InputError, did_you_mean
 from ...evaluators.conversations import turn_of

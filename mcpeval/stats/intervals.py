@@ -1,13 +1,7 @@
-"""Intervals and estimates: arrays in, numbers out.  Nothing here knows of frames.
-
-What is drawn from a population is the *task*; trials of one task are not independent of each
-other.  So a rate with one trial per task gets a Wilson interval, a rate with repeated trials a
-clustered one, and any other mean an interval over the means of the tasks.
-"""
+"""Intervals of a rate and of a mean, over tasks."""
 
 from __future__ import annotations
 
-from math import comb
 from statistics import NormalDist
 
 import numpy as np
@@ -103,7 +97,7 @@ def _effective_size(means: np.ndarray, rate: float, n: int, ci: float) -> float:
     return float(min(rate * (1 - rate) / variance * freedom, n))
 
 
-def t_interval(means: ArrayLike, *, ci: float = 0.95) -> tuple[float, float]:
+def t_interval(means: ArrayLike, *, ci: float = 0.95, bounded: bool = True) -> tuple[float, float]:
     """Student's t interval of the mean of a graded score, over tasks, cut to [0, 1].
 
     Where all tasks have the same mean, their spread is not known to be nothing: the variance of
@@ -115,6 +109,9 @@ def t_interval(means: ArrayLike, *, ci: float = 0.95) -> tuple[float, float]:
     means : array-like, shape (tasks,)
         Mean score of each task, in [0, 1].
     ci : float
+    bounded : bool
+        False for means of any size (seconds, tokens): nothing is cut, and where all are the same
+        there is no interval.
 
     Returns
     -------
@@ -125,15 +122,17 @@ def t_interval(means: ArrayLike, *, ci: float = 0.95) -> tuple[float, float]:
     if len(means) < 2:
         return UNKNOWN
     if constant(means):
-        return wilson(float(means.sum()), len(means), ci=ci)
+        return wilson(float(means.sum()), len(means), ci=ci) if bounded else UNKNOWN
     from scipy.special import stdtrit
 
     centre = float(means.mean())
     half = float(stdtrit(len(means) - 1, (1 + ci) / 2) * means.std(ddof=1) / len(means) ** 0.5)
-    return max(0.0, centre - half), min(1.0, centre + half)
+    return (max(0.0, centre - half), min(1.0, centre + half)) if bounded else (centre - half, centre + half)
 
 
-def bca(means: ArrayLike, *, ci: float = 0.95, resamples: int = 9999, seed: int = 0) -> tuple[float, float]:
+def bca(
+    means: ArrayLike, *, ci: float = 0.95, resamples: int = 9999, seed: int = 0, bounded: bool = True
+) -> tuple[float, float]:
     """The bias-corrected and accelerated bootstrap interval of a mean, over tasks.
 
     Parameters
@@ -144,6 +143,8 @@ def bca(means: ArrayLike, *, ci: float = 0.95, resamples: int = 9999, seed: int 
     resamples : int
     seed : int
         The same seed gives the same interval.
+    bounded : bool
+        As for `t_interval`.
 
     Returns
     -------
@@ -156,7 +157,7 @@ def bca(means: ArrayLike, *, ci: float = 0.95, resamples: int = 9999, seed: int 
     """
     means = np.asarray(means, dtype=float)
     if len(means) < 2 or constant(means):
-        return t_interval(means, ci=ci)
+        return t_interval(means, ci=ci, bounded=bounded)
     from scipy.stats import bootstrap
 
     found = bootstrap(
@@ -173,65 +174,4 @@ def bca(means: ArrayLike, *, ci: float = 0.95, resamples: int = 9999, seed: int 
 
 def constant(means: np.ndarray) -> bool:
     """Whether all of `means`, shape (tasks,), are the same."""
-    return float(np.ptp(means)) < 1e-12
-
-
-def assignment(weights: ArrayLike) -> np.ndarray:
-    """The one-to-one assignment of rows to columns with the largest sum of weights.
-
-    Parameters
-    ----------
-    weights : array-like, shape (rows, columns)
-
-    Returns
-    -------
-    ndarray of int, shape (rows,)
-        The column of each row; -1 for a row without one, where there are fewer columns.
-
-    References
-    ----------
-    `scipy.optimize.linear_sum_assignment`: Crouse (2016), IEEE Trans. Aerospace and Electronic
-    Systems 52, 1679-1696.
-
-    Examples
-    --------
-    >>> assignment([[2, 1], [2, 0]]).tolist()  # taking each row's best in turn gives 2, this 3
-    [1, 0]
-    """
-    from scipy.optimize import linear_sum_assignment
-
-    weights = np.asarray(weights, dtype=float)
-    found = np.full(len(weights), -1)
-    rows, columns = linear_sum_assignment(weights, maximize=True)
-    found[rows] = columns
-    return found
-
-
-def pass_hat_k(passed: ArrayLike, trials: ArrayLike, k: int) -> float:
-    """pass^k: the chance that all of `k` trials of a task pass, averaged over tasks.
-
-    Parameters
-    ----------
-    passed, trials : array-like of int, shape (tasks,)
-        How many of how many trials of each task passed.
-    k : int
-
-    Returns
-    -------
-    float
-        The mean over tasks of C(passed, k) / C(trials, k), which is unbiased; NaN where there are no
-        tasks, or one has fewer than `k` trials.
-
-    References
-    ----------
-    Yao, Shinn, Razavi & Narasimhan (2024), tau-bench, arXiv 2406.12045.
-
-    Examples
-    --------
-    >>> pass_hat_k([4, 2], [4, 4], 2)
-    0.5833333333333334
-    """
-    pairs = list(zip(np.asarray(passed).tolist(), np.asarray(trials).tolist(), strict=True))
-    if not pairs or any(n < k for _, n in pairs):
-        return float("nan")
-    return float(np.mean([comb(int(c), k) / comb(int(n), k) for c, n in pairs]))
+    return float(np.ptp(means)) <= 1e-12 * max(1.0, float(np.abs(means).max()))
