@@ -91,7 +91,7 @@ def _add_run(commands: Any) -> None:
     )
     command.add_argument("--model", help="a LiteLLM model string; default: of the benchmark, $MCPEVAL_MODEL")
     command.add_argument("--strategy", help="basic, tools, react, reflection or explore; default: tools")
-    command.add_argument("--param", action="append", metavar="NAME=VALUE", help="of the model; may stand several times")
+    command.add_argument("--param", action="append", metavar="NAME=VALUE", help="of the agent or its model: temperature=0")
     command.add_argument("--servers", type=Path, metavar="FILE", help="the MCP servers, as JSON")
     command.add_argument("--trials", type=int, metavar="N", help="runs of each task; default: 1")
     command.add_argument("--out", type=Path, metavar="FILE", help=".csv, .parquet; default: runs.parquet")
@@ -293,7 +293,7 @@ def _servers_check(arguments: argparse.Namespace) -> int:
 def _cache_info(arguments: argparse.Namespace) -> None:
     from . import Cache
 
-    with Cache(arguments.cache) as cache:
+    with Cache(arguments.cache, replay=True) as cache:  # a misspelt folder is not made
         kinds = Counter(key.partition(":")[0] for key in cache)
         print(f"{cache.path}: {sum(kinds.values())} entries, {cache.volume() / 1e6:.1f} MB")
         for kind, count in sorted(kinds.items()):
@@ -303,7 +303,7 @@ def _cache_info(arguments: argparse.Namespace) -> None:
 def _cache_export(arguments: argparse.Namespace) -> None:
     from . import Cache
 
-    with Cache(arguments.cache) as cache:
+    with Cache(arguments.cache, replay=True) as cache:  # a misspelt folder is not made
         print(f"{arguments.file}: {cache.export(arguments.file)} entries of {cache.path}")
 
 

@@ -190,7 +190,7 @@ def _skip_destructors() -> None:
 def _end() -> None:
     """llama.cpp's destructors crash under a computation that still runs (an interrupted call, say)."""
     for base in _servers.values():
-        slots = _answers(base, "/slots")
+        slots = _answers(base, "/slots", timeout=0.5)  # one that computes may not answer at all
         if slots is None or any(slot["is_processing"] for slot in slots):
             _skip_destructors()
             return
@@ -259,6 +259,6 @@ def default_model() -> str:
 def _warn_once() -> None:
     warnings.warn(
         f"no model was named and MCPEVAL_MODEL is not set: using {SMOLLM2}. It shows that everything runs and says"
-        " nothing about quality (135M parameters: it judges every answer, right or wrong, as 1)",
+        " nothing about quality (135M parameters: as a judge it says yes to right and wrong answers alike)",
         stacklevel=3,
     )

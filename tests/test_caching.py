@@ -396,3 +396,9 @@ def test_files_that_cannot_be_read_or_written_are_named(cache, tmp_path):
 def test_a_copy_of_a_cache_is_the_same_cache(cache):
     copy.copy(cache).set("value:x", 1)
     assert cache.get("value:x") == 1
+
+
+@pytest.mark.parametrize("path", ["a\0b", "x" * 5000])
+def test_a_path_that_no_folder_can_have_is_refused_by_name(path):
+    with pytest.raises(InputError, match="cache="):
+        Cache(path)

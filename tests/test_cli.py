@@ -271,3 +271,9 @@ def test_a_file_without_servers_and_a_folder_to_write_to_are_said(tmp_path, task
     (tmp_path / "folder.csv").mkdir()
     assert main(["run", str(tasks), "--model", "openai/good", "--out", str(tmp_path / "folder.csv")]) == 2
     assert "is a folder" in capsys.readouterr().err
+
+
+def test_looking_at_a_cache_that_is_not_there_makes_none(tmp_path, capsys):
+    assert main(["cache", "info", "--cache", str(tmp_path / "typo")]) == 2
+    assert "nothing to replay" in capsys.readouterr().err
+    assert not (tmp_path / "typo").exists()

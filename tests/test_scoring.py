@@ -553,3 +553,20 @@ def test_an_output_nested_too_deeply_fails_its_own_row_alone():
     for given in (runs, pd.DataFrame(runs)):
         scores = score(given, [rule("get(a)", "=", 1), lambda output: output["a"] == 1])
         assert scores["score"].tolist() == [0.0, 0.0, 1.0, 1.0]
+
+
+def test_a_manifest_of_scores_names_the_servers_of_their_runs_and_when_they_began(tmp_path):
+    servers = [{"name": "files", "server_info": {"name": "fs", "version": "2"}, "protocol": "p", "tools_sha256": "s"}]
+    metadata = {"started": "2026-01-02T03:04:05+00:00", "servers": servers}
+    runs = pd.DataFrame({"run_id": ["of these"], "output": ["x"], "metadata": [metadata]})
+    about = manifest(pd.concat([score(runs, rule("raw", "=", "x"))]))
+    assert about["started"] == ["2026-01-02T03:04:05+00:00"] * 2
+    assert about["servers"] == servers
+
+
+@pytest.mark.parametrize("none", [[], {}, ()])
+def test_no_evaluators_are_refused_and_so_is_a_run_id_that_cannot_be_one(none):
+    with pytest.raises(InputError, match="score: evaluators=.* is empty"):
+        score([{"output": "a"}], none)
+    with pytest.raises(InputError, match=r"score: run_id=\[1\]"):
+        score([{"run_id": [1], "output": "a"}], rule("raw", "=", "a"))

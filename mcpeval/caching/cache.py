@@ -34,6 +34,8 @@ def _folder(path: str | os.PathLike | None) -> Path:
         path = user_cache_dir("mcpeval", appauthor=False)
     if not isinstance(path, (str, os.PathLike)) or not os.fspath(path):
         raise InputError(f"cache={path!r}; expected None (the default folder), False (none), a folder or a Cache")
+    if "\0" in os.fspath(path):
+        raise InputError(f"cache={path!r} should be the path of a folder")
     return Path(os.path.expandvars(os.path.expanduser(path))).absolute()
 
 

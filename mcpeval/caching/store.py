@@ -159,11 +159,11 @@ def open_store(folder: Path, replay: bool) -> diskcache.Cache:
     CacheError
         What lies there is not such a database.
     """
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"cache={str(folder)!r} is a file; expected a folder")
-    if replay and not (folder / DATABASE).is_file():
-        raise InputError(f"cache={str(folder)!r} has nothing to replay: there is no {DATABASE} in it")
     try:
+        if folder.exists() and not folder.is_dir():
+            raise InputError(f"cache={str(folder)!r} is a file; expected a folder")
+        if replay and not (folder / DATABASE).is_file():
+            raise InputError(f"cache={str(folder)!r} has nothing to replay: there is no {DATABASE} in it")
         if replay:
             with _ReplayStore(folder) as store:  # connects once, so that a fault shows here
                 return store

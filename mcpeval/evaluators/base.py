@@ -28,6 +28,9 @@ _SCORE_FIELDS = frozenset(f.name for f in fields(Score))
 #: finds their texts here: what a frame has in its ``attrs`` is lost in most of what pandas does with it.
 TEXTS: dict[str, dict[str, Any]] = {}
 
+#: Likewise what the runs that were scored in this process say of how they came about, by ``run_id``.
+ORIGINS: dict[Any, Mapping[str, Any]] = {}
+
 
 async def _no_servers(server: str, tool: str, arguments: dict[str, Any]) -> Any:
     raise InputError(f"the tool {tool!r} of the server {server!r} is called, but score() was given no servers=")

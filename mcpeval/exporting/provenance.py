@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -12,7 +12,7 @@ import pandas as pd
 
 from .. import __version__
 from ..errors import InputError
-from ..evaluators.base import TEXTS
+from ..evaluators.base import ORIGINS, TEXTS
 from ..frames import rows_of
 
 _LIBRARIES = ("pandas", "numpy", "scipy", "litellm", "instructor", "mcp", "pydantic", "diskcache", "pyarrow")
@@ -27,7 +27,8 @@ def manifest(frame: pd.DataFrame) -> dict[str, Any]:
     frame : DataFrame
         Reads `model`, `judge_model`, `fingerprint`, `metadata`, `cached` and `cost_usd` where they
         exist. The texts of judges and rules are those of evaluators that scored in this process, and
-        those in ``frame.attrs["judges"]`` (fingerprint to a dict), where a file that was read has them.
+        those in ``frame.attrs["judges"]`` (fingerprint to a dict), where a file that was read has them;
+        of scores, servers and dates are those of the runs, where they were scored in this process.
 
     Returns
     -------
@@ -52,10 +53,12 @@ def manifest(frame: pd.DataFrame) -> dict[str, Any]:
     """
     if not isinstance(frame, pd.DataFrame):
         raise InputError(f"manifest: frame is a {type(frame).__name__}; expected a DataFrame")
-    wanted = ("model", "judge_model", "fingerprint", "metadata", "cached", "cost_usd")
+    wanted = ("run_id", "model", "judge_model", "fingerprint", "metadata", "cached", "cost_usd")
     rows = rows_of(frame[[name for name in wanted if name in frame.columns]])
-    for row in rows:  # a frame of one's own may keep anything under that name
-        row["metadata"] = row["metadata"] if isinstance(row.get("metadata"), Mapping) else {}
+    for row in rows:  # a frame of one's own may keep anything under these names
+        run_id = row.get("run_id")
+        origin = ORIGINS.get(run_id, {}) if isinstance(run_id, Hashable) else {}
+        row["metadata"] = {**origin, **(row["metadata"] if isinstance(row.get("metadata"), Mapping) else {})}
     texts = {**TEXTS, **(frame.attrs.get("judges") or {})}
     fingerprints = _names(row.get("fingerprint") for row in rows)
     costs = [row.get("cost_usd") for row in rows]

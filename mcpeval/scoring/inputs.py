@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NamedTuple
@@ -55,6 +55,18 @@ class Runs:
         if name not in self.names:
             return [None] * len(self.index)
         return cells_of(self.given.iloc[:, [str(label) for label in self.given.columns].index(name)])
+
+    def origins(self) -> dict[Any, dict[str, Any]]:
+        """Of each run that says so, its servers and when it began (`Run.metadata`), by ``run_id``."""
+        if "metadata" not in self.names:
+            return {}
+        is_frame = isinstance(self.given, pd.DataFrame)
+        cells = self.given["metadata"].tolist() if is_frame else self.column("metadata")
+        return {
+            run_id: {"servers": cell.get("servers"), "started": cell["started"]}
+            for run_id, cell in zip(self.run_ids, cells, strict=True)
+            if isinstance(cell, Mapping) and "started" in cell
+        }
 
     def rows(self, names: Collection[str]) -> list[dict[str, Any]]:
         """The rows, of a frame only the columns that are called for, each with its ``run_id``."""
@@ -115,6 +127,9 @@ def _run_ids(given: Any, index: pd.Index) -> list[Any]:
 
 
 def _check_run_ids(run_ids: Sequence[Any], named: bool) -> None:
+    for run_id in run_ids:
+        if not isinstance(run_id, Hashable):
+            raise InputError(f"score: run_id={run_id!r:.100} should be a text or a number")
     if len(set(run_ids)) < len(run_ids):
         twice = next(run_id for run_id, n in Counter(run_ids).items() if n > 1)
         where = "run_id" if named else "index label"
@@ -127,7 +142,9 @@ def plan(runs: Runs, evaluators: Any) -> tuple[list[Any], Jobs, set[str]]:
     if evaluators is None:
         each = _own_evaluators(runs)
     else:
-        each = [as_evaluators(evaluators)] * len(runs.index)
+        if not (own := as_evaluators(evaluators)):
+            raise InputError(f"score: evaluators={evaluators!r} is empty; None takes each run's own")
+        each = [own] * len(runs.index)
     groups = {id(own): own for own in each}
     different = {id(evaluator): evaluator for own in groups.values() for evaluator in own}
     wanted: set[str] = set()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..evaluators.base import TEXTS
+from ..evaluators.base import ORIGINS, TEXTS
 from ..frames import RUN_KEYS, column, frame_from, score_dtypes
 from .cells import CELLS
 from .work import Work
@@ -22,6 +22,7 @@ def scores_of(work: Work) -> pd.DataFrame:
     runs, evaluators, dtypes = work.runs, work.evaluators, score_dtypes(work.runs.names)
     told = [e for e in evaluators if hasattr(e, "fingerprint") and hasattr(e, "to_dict")]
     TEXTS.update((evaluator.fingerprint, evaluator.to_dict()) for evaluator in told)
+    ORIGINS.update(runs.origins())
     cells = _cells(work)
     at = np.array(cells.pop("job"), np.int64)
     of_run, of_evaluator, sample = (np.array(numbers, np.int64)[at] for numbers in work.jobs)
