@@ -91,7 +91,7 @@ def _add_run(commands: Any) -> None:
     )
     command.add_argument("--model", help="a LiteLLM model string; default: of the benchmark, $MCPEVAL_MODEL")
     command.add_argument("--strategy", help="basic, tools, react, reflection or explore; default: tools")
-    command.add_argument("--param", action="append", metavar="NAME=VALUE", help="of the agent or its model: temperature=0")
+    command.add_argument("--param", action="append", metavar="NAME=VALUE", help="of the agent or model: temperature=0")
     command.add_argument("--servers", type=Path, metavar="FILE", help="the MCP servers, as JSON")
     command.add_argument("--trials", type=int, metavar="N", help="runs of each task; default: 1")
     command.add_argument("--out", type=Path, metavar="FILE", help=".csv, .parquet; default: runs.parquet")
