@@ -87,9 +87,7 @@ class Usage:
 
     def from_cache(self) -> Usage:
         """The same usage when it is answered by the cache: nothing is paid, the price is kept."""
-        return replace(
-            self, cost_usd=0.0, cached_calls=self.calls, saved_usd=_sum(self.saved_usd, self.cost_usd)
-        )
+        return replace(self, cost_usd=0.0, cached_calls=self.calls, saved_usd=_sum(self.saved_usd, self.cost_usd))
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)

@@ -201,7 +201,7 @@ def test_nested_keys_are_not_filled_up_with_each_others(tmp_path):
 
 
 def test_a_transcript_of_five_megabytes_comes_back_and_the_limit_of_the_csv_module_is_restored(tmp_path):
-    frame = runs_frame([{"run_id": "r", "output": "x,\"\r\n" * 1_000_000, "messages": [{"content": "y" * 5_000_000}]}])
+    frame = runs_frame([{"run_id": "r", "output": 'x,"\r\n' * 1_000_000, "messages": [{"content": "y" * 5_000_000}]}])
     limit = csv.field_size_limit()
     pd.testing.assert_frame_equal(read_csv(to_csv(frame, tmp_path / "x.csv")), frame)
     assert csv.field_size_limit() == limit
@@ -320,7 +320,7 @@ def test_a_plain_pandas_file_reads_as_one_expects(tmp_path):
 
 
 def test_a_file_that_a_spreadsheet_saved_reads_too(tmp_path):
-    (tmp_path / "x.csv").write_bytes('\ufefftask_id,passed,n\r\n007,TRUE,1\r\n\r\n8,FALSE\r\n'.encode())
+    (tmp_path / "x.csv").write_bytes("\ufefftask_id,passed,n\r\n007,TRUE,1\r\n\r\n8,FALSE\r\n".encode())
     read = read_csv(tmp_path / "x.csv")
     assert read["task_id"].tolist() == ["007", "8"]
     assert read["passed"].tolist() == [True, False]

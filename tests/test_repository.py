@@ -197,7 +197,7 @@ def test_the_examples_of_the_readme_are_right(tmp_path):
     output = json.dumps({"datetime": "2026-11-30T21:00:00+09:00"})
     assert mcpeval.score([{"output": output, "evaluators": read.evaluators}])["passed"].tolist() == [True]
     assert set(read_servers(json.loads(servers))) == {"filesystem", "search"}
-    [chain] = re.findall(r'`(rule\(.*?\))`', text)[:1]
+    [chain] = re.findall(r"`(rule\(.*?\))`", text)[:1]
     call = ast.parse(chain).body[0].value
     rule = mcpeval.rule(*[ast.literal_eval(part) for part in call.args])
     assert rule.evaluate({"output": '{"city": "Paris"}'}).passed

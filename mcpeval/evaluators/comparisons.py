@@ -186,8 +186,10 @@ def _schema(value: Any, options: dict[str, Any]) -> Test:
     return test
 
 
-_EQUAL, _IN, _CONTAIN = "output is not equal to ground-truth", "ground-truth doesn't contain output", (
-    "output doesn't contain ground-truth"
+_EQUAL, _IN, _CONTAIN = (
+    "output is not equal to ground-truth",
+    "ground-truth doesn't contain output",
+    ("output doesn't contain ground-truth"),
 )
 COMPARISONS.update(
     {
