@@ -1,7 +1,7 @@
 """judge-llm's own answers, on its own cases and on real rows; and where we deliberately say something else.
 
-`DIFFERENCES` is the one table of those: what ``compat="judge-llm"`` still gives, what we give without it,
-and why.  `NEVER` is what even ``compat`` does not give.
+`tests/differences.py` has the reasons; `DIFFERENCES` here is what ``compat="judge-llm"`` still gives and what we
+give without it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from mcpeval.errors import InputError
 from mcpeval.evaluators.conversations import turn_of
 from mcpeval.interop.judge_llm import BUILT_INS, built_in
 
+from . import differences
 from .conftest import CONFORMANCE
+from .differences import JUDGE_LLM
 
 
 def cases(name: str) -> list[dict[str, Any]]:
@@ -44,19 +46,6 @@ def row_of(expected: list[dict[str, Any]], actual: list[dict[str, Any]], provide
     }
 
 
-#: What is not reproduced, with ``compat`` or without, and why.
-NEVER = {
-    "jl-026": "rouge that is asked for is rouge, whether or not the package rouge_score is installed",
-    "semantic": "where that package is installed, semantic was silently rouge",
-    "a crash": "an evaluator that raised was left out, and the case counted as passed",
-    "an unknown setting": "a misspelt key or value was passed over, and the default was used",
-    "a failed embedding": "a provider's failure scored 0, as if the answer were wrong",
-    "an unknown price": "a run whose price is unknown cost 0, and passed every limit",
-    "pattern": "a folder's pattern was not honoured, and a file that could not be read was left out",
-    "variables": "${VAR} stayed as it was written",
-}
-
-
 @pytest.mark.parametrize("case", cases("judgellm_cases.jsonl"), ids=lambda case: f"{case['id']} {case['label']}")
 def test_an_oracle_case_is_answered_as_judge_llm_answers_it(case):
     given, theirs = case["input"], case["output"]
@@ -64,8 +53,8 @@ def test_an_oracle_case_is_answered_as_judge_llm_answers_it(case):
     evaluator = built_in(case["evaluator"], config, compat="judge-llm")
     frame = pd.DataFrame([row_of(given["expected"], given["actual"], given["provider"])])
     [ours] = score(frame, evaluator, cache=False).to_dict("records")
-    if case["id"] in NEVER:
-        assert ours["score"] != theirs["score"], NEVER[case["id"]]
+    if case["id"] in {one for row in differences.of(differences.NEVER) for one in row.cases}:
+        assert ours["score"] != theirs["score"]
         return
     if theirs["score"] is None:  # the provider failed: nobody has anything to say
         assert (math.isnan(ours["score"]), ours["status"]) == (True, "skipped")
@@ -87,8 +76,6 @@ def test_a_real_trajectory_is_answered_as_judge_llm_answers_it(case):
 
 @pytest.mark.parametrize("compat", [None, "judge-llm"])
 def test_what_is_never_reproduced(compat, tmp_path):
-    for key in ("jl-026", "semantic", "a crash", "an unknown setting", "an unknown price"):
-        assert NEVER[key]
     row = row_of([said("running")], [said("runs")], {})
     assert built_in("response_evaluator", {"match_type": "rouge"}, compat=compat).evaluate(row).score == 1
     assert built_in("response_evaluator", {}, compat=compat).evaluate(row).score == 0
@@ -122,24 +109,23 @@ class Difference:
     actual: dict[str, Any]
     theirs: tuple[float, bool]
     ours: tuple[float, bool]
-    why: str
     config: dict[str, Any] = field(default_factory=dict)
 
 
 DIFFERENCES = [
     Difference(
         *("a number at the start of a line", "response_evaluator", said("3.14 is pi"), said("14 is pi")),
-        *((1.0, True), (0.0, False), "a wrong number passed: 3. was taken for a list marker"),
+        *((1.0, True), (0.0, False)),
         {"match_type": "exact"},
     ),
     Difference(
         *("rouge in other scripts", "response_evaluator", said("巴黎 是 首都"), said("巴黎 是 首都")),
-        *((0.0, False), (1.0, True), "only a-z and 0-9 were words, so that the right answer scored 0"),
+        *((0.0, False), (1.0, True)),
         {"match_type": "rouge"},
     ),
     Difference(
         *("exact ignores arguments", "trajectory_evaluator", called(("f", {"x": 1})), called(("f", {"x": 2}))),
-        *((1.0, True), (0.0, False), "a call with the wrong arguments is not exactly the expected one"),
+        *((1.0, True), (0.0, False)),
     ),
     Difference(
         *(
@@ -148,15 +134,15 @@ DIFFERENCES = [
             called(("f", {}), ("g", {})),
             called(("f", {}), ("h", {})),
         ),
-        *((0.5, True), (0.5, False), "a trajectory that is asked to be exact passed with every second call wrong"),
+        *((0.5, True), (0.5, False)),
     ),
     Difference(
         *("calls behind the expected", "trajectory_evaluator", called(("f", {})), called(("f", {}), ("rm", {}))),
-        *((1.0, True), (0.5, False), "exact did not look at further calls, even with allow_extra_tools: false"),
+        *((1.0, True), (0.5, False)),
     ),
     Difference(
         *("forbidden extra calls", "trajectory_evaluator", called(("f", {})), called(("f", {}), ("g", {}), ("h", {}))),
-        *((2 / 3, True), (1 / 3, False), "calls that are forbidden took away half of their share, and passed"),
+        *((2 / 3, True), (1 / 3, False)),
         {"sequence_match_type": "flexible", "allow_extra_tools": False},
     ),
     Difference(
@@ -166,17 +152,16 @@ DIFFERENCES = [
         actual=called(("f", {"x": 1, "y": 2}), ("f", {"x": 1})),
         theirs=(0.75, True),
         ours=(1.0, True),
-        why="every expected call was made; which one was looked at first decided",
         config={"sequence_match_type": "flexible", "compare_arguments": True, "argument_match_type": "subset"},
     ),
     Difference(
         *("superset of no calls", "trajectory_evaluator", called(("f", {})), called()),
-        *((0.0, False), (1.0, True), "who calls nothing calls nothing that is not expected"),
+        *((0.0, False), (1.0, True)),
         {"sequence_match_type": "superset"},
     ),
     Difference(
         *("no arguments expected", "trajectory_evaluator", called(("g", {})), called(("g", {"z": 1}))),
-        *((1.0, True), (0.0, False), "arguments that should be exactly none were taken for any"),
+        *((1.0, True), (0.0, False)),
         {"compare_arguments": True},
     ),
     Difference(
@@ -184,18 +169,17 @@ DIFFERENCES = [
         *(
             (0.6, True),
             (0.0, False),
-            "argument_similarity_threshold did not count where as many calls were made as expected",
         ),
         {"compare_arguments": True, "argument_match_type": "fuzzy", "argument_similarity_threshold": 0.8},
     ),
     Difference(
         *("most of the agents will do", "subagent_evaluator", handed(*"abcde"), handed(*"abcd")),
-        *((0.8, True), (0.8, False), "a chain that is asked to be exact passed with an agent missing"),
+        *((0.8, True), (0.8, False)),
         {"sequence_match_type": "exact"},
     ),
     Difference(
         *("forbidden agents", "subagent_evaluator", handed("a"), handed("a", "b")),
-        *((0.9, True), (0.9, False), "allow_extra_agents: false passed with an extra agent"),
+        *((0.9, True), (0.9, False)),
         {"allow_extra_agents": False},
     ),
 ]
@@ -206,7 +190,9 @@ def test_a_difference_is_deliberate_and_compat_gives_their_answer(difference):
     row = row_of([difference.expected], [difference.actual], {})
     for compat, wanted in (("judge-llm", difference.theirs), (None, difference.ours)):
         found = built_in(difference.evaluator, difference.config, compat=compat).evaluate(row)
-        assert (found.score, found.passed) == (pytest.approx(wanted[0]), wanted[1]), difference.why
+        assert (found.score, found.passed) == (pytest.approx(wanted[0]), wanted[1]), differences.why(
+            JUDGE_LLM, difference.what
+        )
 
 
 @pytest.mark.parametrize("kind", ["response_evaluator", "cost_evaluator", "latency_evaluator"])
@@ -290,3 +276,7 @@ def test_embedding_models_are_named_as_litellm_names_them():
     made = built_in("embedding_similarity_evaluator", config)
     assert (made.model, made.params, made.chunk) == ("openai/text-embedding-3-large", {"api_key": "sk-x"}, 0)
     assert "sk-x" not in repr(made)
+
+
+def test_the_table_of_differences_names_what_is_tried_here():
+    assert [row.what for row in differences.of(JUDGE_LLM)] == [difference.what for difference in DIFFERENCES]

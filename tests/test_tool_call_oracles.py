@@ -14,15 +14,11 @@ from mcpeval.evaluators.tool_use import tool_calls
 from mcpeval.exporting import read_runs
 from mcpeval.interop.russo import EvalResult, ToolCall, ToolCallMatch
 from mcpeval.scoring import score
+from tests import differences
 from tests.conftest import CONFORMANCE
 
-# Every deliberate difference: the ids of the cases, and why we answer otherwise. The same drift is in
-# `realdata`, under "match_order(buggy)", wherever a call was matched before another was looked for.
-DIFFERENT = {
-    "the n-th expected call is compared with the n-th call made; theirs takes matched calls out "
-    "first, so that its index drifts": {"ru-036", "ru-037"},
-    "where no call is allowed and one is made, that is a failure; theirs passes before it looks": {"ru-004"},
-}
+# The drift of `tests/differences.py` is in `realdata` too, under "match_order(buggy)", wherever a call was
+# matched before another was looked for.
 ANSWER = {  # what we say of each of them: passed, and which expected calls are matched
     "ru-004": (False, []),
     "ru-036": (True, [True, True, True]),
@@ -76,7 +72,7 @@ def test_calls_are_matched_as_russo_matches_them(case):
 
 
 def test_every_deliberate_difference_has_a_reason_and_an_answer():
-    assert {one for ids in DIFFERENT.values() for one in ids} == ANSWER.keys()
+    assert {case for row in differences.of(differences.RUSSO) for case in row.cases} == ANSWER.keys()
 
 
 class FuzzyEvaluator:
