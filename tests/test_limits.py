@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from mcpeval import score
 from mcpeval.errors import InputError
-from mcpeval.evaluators.base import as_evaluator, is_immediate
+from mcpeval.evaluators.adapting import as_evaluator
+from mcpeval.evaluators.base import is_immediate
 from mcpeval.evaluators.limits import CostLimit, LatencyLimit
 from mcpeval.evaluators.sequences import AgentChain, Trajectory
 
