@@ -90,7 +90,7 @@ def _add_run(commands: Any) -> None:
         "tasks", type=Path, help="a .json or .jsonl file, a folder of them, a .yaml benchmark or configuration"
     )
     command.add_argument("--model", help="a LiteLLM model string; default: of the benchmark, $MCPEVAL_MODEL")
-    command.add_argument("--strategy", help="basic, tools, react, reflection or explore; default: tools")
+    command.add_argument("--strategy", help="basic, tools, react, ...; default: tools, embedded: react")
     command.add_argument("--param", action="append", metavar="NAME=VALUE", help="of the agent or model: temperature=0")
     command.add_argument("--servers", type=Path, metavar="FILE", help="the MCP servers, as JSON")
     command.add_argument("--trials", type=int, metavar="N", help="runs of each task; default: 1")
@@ -171,11 +171,14 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _run_tasks(arguments: argparse.Namespace) -> int:
-    from . import Agent
+    from . import Agent, default_model
+    from .local import is_local
 
     _refuse(arguments, ("trust", "compat"), "belongs to a configuration (.yaml), and this is a file of tasks")
     save = _saver(arguments.out or RUNS)
-    agent = Agent(arguments.model, arguments.strategy or "tools", **_params(arguments.param or ()))
+    model = arguments.model or default_model()
+    usual = "react" if is_local(model) else "tools"  # an embedded model does not call tools itself
+    agent = Agent(model, arguments.strategy or usual, **_params(arguments.param or ()))
     return _runs(arguments, arguments.tasks, agent, save)
 
 

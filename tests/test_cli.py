@@ -277,3 +277,11 @@ def test_looking_at_a_cache_that_is_not_there_makes_none(tmp_path, capsys):
     assert main(["cache", "info", "--cache", str(tmp_path / "typo")]) == 2
     assert "nothing to replay" in capsys.readouterr().err
     assert not (tmp_path / "typo").exists()
+
+
+def test_without_a_strategy_an_embedded_model_follows_react(tasks, tmp_path, capsys):
+    (tmp_path / "cache").mkdir()
+    mcpeval.Cache(tmp_path / "cache").close()
+    given = ["--model", "local/smollm2-135m", "--replay", "--cache", str(tmp_path / "cache")]
+    assert main(["run", str(tasks), *given, "--out", str(tmp_path / "runs.csv")]) == 2
+    assert "agent 'react:smollm2-135m'" in capsys.readouterr().err
