@@ -9,6 +9,7 @@ import pytest
 
 from mcpeval import stats
 from mcpeval.errors import InputError
+from mcpeval.evaluators import read_verdict
 from mcpeval.frames import scores_frame
 from mcpeval.reports import agreement
 
@@ -58,8 +59,7 @@ def test_ten_judges_of_livemcpbench_agree_with_people_as_published(conformance):
     }
     rows = []
     for row in read_lines(folder / "judge_texts_10x95.jsonl"):
-        said = row["judge"].lower()
-        verdict = said if said in ("success", "failure") else re.findall(r"status\W*(success|failure)", said)[-1]
+        verdict = read_verdict(row["judge"], "Status", ("success", "failure"))
         rows.append({"run_id": row["task_id"], "task_id": row["task_id"], "evaluator": row["judge_model"],
                      "passed": verdict == "success", "score": float(verdict == "success"), "status": "ok"})  # fmt: skip
     found = agreement(scores_frame(rows, keys=["run_id", "task_id"]), human).set_index("evaluator")

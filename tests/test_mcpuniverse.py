@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from mcpeval.errors import InputError
-from mcpeval.interop.mcpuniverse import use_functions
+from mcpeval.interop.mcpuniverse import cleanup_arguments, use_functions
+from tests.conftest import CONFORMANCE
 
 PYTHON = os.environ.get("MCPEVAL_MCPUNIVERSE_PYTHON")
 needs_the_package = pytest.mark.skipif(not PYTHON, reason="MCPEVAL_MCPUNIVERSE_PYTHON names no interpreter")
@@ -46,7 +47,8 @@ CONSTRUCT = """
 import json, sys
 from pathlib import Path
 from mcpeval.evaluators import missing_functions, rules_of
-from mcpeval.interop.mcpuniverse import use_functions
+from mcpeval.interop.mcpuniverse import cleanup_arguments, use_functions
+from tests.conftest import CONFORMANCE
 before = [name for name in sys.modules if name.startswith("mcpuniverse")]
 names = use_functions()
 files = [json.loads(path.read_text()) for path in sorted(Path(sys.argv[1]).rglob("*.json"))]
@@ -71,7 +73,8 @@ BESIDE = """
 import asyncio, collections, json, socket, subprocess, sys, time
 from pathlib import Path
 from mcpeval.evaluators import Rule
-from mcpeval.interop.mcpuniverse import use_functions
+from mcpeval.interop.mcpuniverse import cleanup_arguments, use_functions
+from tests.conftest import CONFORMANCE
 use_functions()
 import anyio
 from mcpuniverse.evaluator import Evaluator
@@ -155,7 +158,8 @@ async def is_wrapped(a, b, *args, **kwargs):
     return isinstance(a, FunctionResult) and a.result == b, "not wrapped"
 
 from mcpeval.evaluators import Rule
-from mcpeval.interop.mcpuniverse import use_functions
+from mcpeval.interop.mcpuniverse import cleanup_arguments, use_functions
+from tests.conftest import CONFORMANCE
 use_functions()
 
 def verdict(func, op, value, output, env=None):
@@ -177,3 +181,29 @@ def test_functions_registered_there_get_what_they_get_there():
     letters, each, fault, variable, wrapped = there(OWN)
     assert letters == each == variable == wrapped == ["ok", True, ""]
     assert fault[:2] == ["ok", False] and fault[2].startswith("Execution error: 'int' object is not subscriptable")
+
+
+def cleanups():
+    path = CONFORMANCE / "oracles" / "mcpuniverse_cleanup_args_cases.jsonl"
+    if not path.exists():
+        return [pytest.param(None, marks=pytest.mark.skip(reason=f"no {path.name} in the conformance data"))]
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("case", cleanups(), ids=lambda case: str(case and case["cleanup_args"]))
+def test_arguments_of_a_clean_up_are_the_parts_of_the_call_that_it_names(case):
+    if "raised" in case:
+        with pytest.raises(ValueError) as error:
+            cleanup_arguments(case["cleanup_args"], case["tool_call"])
+        assert str(error.value).startswith(case["msg"].rstrip())
+    else:
+        assert cleanup_arguments(case["cleanup_args"], case["tool_call"]) == case["result"]
+
+
+def test_a_part_that_a_call_does_not_have_is_an_error_that_names_the_path():
+    call = {"arguments": {"n": 3}, "response": {"content": [{"type": "text", "text": '{"id": 7}'}]}}
+    path = "$return -> get(content) -> array(0) -> get(text) -> json"
+    assert cleanup_arguments(f"{path} -> get(id)", call) == 7
+    for template in (f"{path} -> get(no)", "$n -> get(k)", "$return -> array(x)", "$n -> json"):
+        with pytest.raises(InputError, match="cannot be followed"):
+            cleanup_arguments(template, call)

@@ -14,6 +14,7 @@ from .scales import Scale
 from .sequences import AgentChain, Trajectory
 from .text import Contains, Excludes, JsonFormat, Length, Matches, Similarity
 from .tool_use import assert_tool_calls, tool_call, tool_calls
+from .verdicts import read_verdict
 
 __all__ = [
     "AgentChain",
@@ -40,6 +41,7 @@ __all__ = [
     "evaluate_row",
     "evaluator",
     "missing_functions",
+    "read_verdict",
     "required_columns",
     "rule",
     "rules_of",

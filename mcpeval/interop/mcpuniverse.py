@@ -17,11 +17,12 @@ their own.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any
 
-from ..errors import InputError
+from ..errors import InputError, did_you_mean
 from ..evaluators.chains import COMPARISONS, STEPS, FunctionResult, compare_func, eval_func
 
 
@@ -87,3 +88,57 @@ def _exchanged(value: Any, old: type, new: type) -> Any:
     if isinstance(value, list):
         return [_exchanged(inner, old, new) for inner in value]
     return value
+
+
+def cleanup_arguments(template: Any, call: Mapping[str, Any]) -> Any:
+    """The arguments of a clean-up, as ``cleanup_args`` of a task names them by parts of a tool call.
+
+    Parameters
+    ----------
+    template : JSON value
+        A text ``"$name -> get(key) -> array(0)"``, at any depth, stands for a part of the call's
+        argument `name`, or of its result for ``$return``; ``json`` reads a text as JSON. Any other
+        value is itself.
+    call : mapping
+        ``arguments`` and ``response`` (the wire result).
+
+    Raises
+    ------
+    InputError
+        The text is no such path, or the call has no such part.
+    """
+    if isinstance(template, Mapping):
+        return {key: cleanup_arguments(value, call) for key, value in template.items()}
+    if isinstance(template, list):
+        return [cleanup_arguments(value, call) for value in template]
+    if not isinstance(template, str) or "$" not in template:
+        return template
+    start, *steps = template.strip().split("->")
+    if not start.startswith("$"):
+        raise InputError(f"Format error in `cleanup_args`: {template}; expected '$argument -> step -> ...'")
+    name, arguments = start[1:].rstrip(), call["arguments"]
+    if name != "return" and name not in arguments:
+        near = did_you_mean(name, [*arguments, "return"])
+        raise InputError(f"Invalid input argument in `cleanup_args`: {name}. {near}")
+    value = call["response"] if name == "return" else arguments[name]
+    for step in steps:
+        value = _part(value, step.strip(), template)
+    return value
+
+
+_PARTS: dict[str, Callable[[Any, str], Any]] = {
+    "get": lambda value, key: value[key],
+    "array": lambda value, index: value[int(index)],
+    "json": lambda value, _: json.loads(value),
+}
+
+
+def _part(value: Any, step: str, template: str) -> Any:
+    name, _, rest = step.partition("(")
+    take = _PARTS.get(name.strip().lower())
+    if take is None:
+        raise InputError(f"Invalid operation in `cleanup_args`: {step}. {did_you_mean(name.lower(), _PARTS)}")
+    try:
+        return take(value, rest.rpartition(")")[0].strip())
+    except (LookupError, TypeError, ValueError) as error:
+        raise InputError(f"cleanup_args {template!r}: {step} cannot be followed: {error!r}") from None
