@@ -47,8 +47,7 @@ CONSTRUCT = """
 import json, sys
 from pathlib import Path
 from mcpeval.evaluators import missing_functions, rules_of
-from mcpeval.interop.mcpuniverse import cleanup_arguments, use_functions
-from tests.conftest import CONFORMANCE
+from mcpeval.interop.mcpuniverse import use_functions
 before = [name for name in sys.modules if name.startswith("mcpuniverse")]
 names = use_functions()
 files = [json.loads(path.read_text()) for path in sorted(Path(sys.argv[1]).rglob("*.json"))]
@@ -73,8 +72,7 @@ BESIDE = """
 import asyncio, collections, json, socket, subprocess, sys, time
 from pathlib import Path
 from mcpeval.evaluators import Rule
-from mcpeval.interop.mcpuniverse import cleanup_arguments, use_functions
-from tests.conftest import CONFORMANCE
+from mcpeval.interop.mcpuniverse import use_functions
 use_functions()
 import anyio
 from mcpuniverse.evaluator import Evaluator
@@ -158,8 +156,7 @@ async def is_wrapped(a, b, *args, **kwargs):
     return isinstance(a, FunctionResult) and a.result == b, "not wrapped"
 
 from mcpeval.evaluators import Rule
-from mcpeval.interop.mcpuniverse import cleanup_arguments, use_functions
-from tests.conftest import CONFORMANCE
+from mcpeval.interop.mcpuniverse import use_functions
 use_functions()
 
 def verdict(func, op, value, output, env=None):
