@@ -382,14 +382,18 @@ WORKER = """
 import asyncio, json, sys, threading
 from mcpeval.servers import open_toolbox, read_servers
 
+printed = threading.Event()  # a thread that still prints as Python ends would crash it
+
 async def main():
     async with open_toolbox(list(read_servers(json.loads(sys.argv[1])).values())) as box:
         pids = [json.loads(box.text(await box.call_tool(name, "pid", {}))) for name in sys.argv[3:]]
         print(json.dumps(sum(pids, [])), flush=True)
+        printed.set()
         await box.call_tool(sys.argv[3], "hang", {})
 
 if sys.argv[2] == "leave":
     threading.Thread(target=asyncio.run, args=(main(),), daemon=True).start()
+    printed.wait()
     sys.stdin.readline()
 else:
     asyncio.run(main())
