@@ -28,12 +28,10 @@ from .frames import rows_of, runs_frame
 from .progress import Progress
 from .servers import Server, open_toolbox, read_servers
 from .tasks import SUFFIXES, read_tasks
-from .types import Run, Task, content_id
+from .types import OWN_DOING, Run, Task, content_id
 
 #: Kinds of `ModelError` that a run's ``error_class`` tells apart; the others are ``model``.
 MODEL_ERRORS = ("rate", "timeout", "context")
-#: Errors that are the agent's own doing: such a run is finished, and kept.
-OWN_DOING = ("turn_limit", "bad_json")
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,9 @@ from typing import Any
 from .errors import InputError, did_you_mean
 
 RUN_STATUSES = ("ok", "error")
+#: Kinds of errors that are the agent's own doing: such a run is finished. It is kept in the cache, and scored as
+#: what it is, an answer that is not there. Whatever else ended a run says nothing of the agent.
+OWN_DOING = ("turn_limit", "bad_json")
 SCORE_STATUSES = ("ok", "error", "unparsed", "skipped", "budget")
 _SERVER_KEYS = ("name", "tools")
 

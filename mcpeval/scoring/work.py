@@ -18,14 +18,11 @@ from ..evaluators.base import Context, evaluate_now, evaluate_row, is_immediate
 from ..evaluators.rules import Rule
 from ..progress import Progress
 from ..servers import Server
-from ..types import Score, Usage
+from ..types import OWN_DOING, Score, Usage
 from .cells import Line, Verdicts, line_of
 from .inputs import Jobs, Runs
 from .tools import Tools
 
-#: What an agent did itself is scored, as what it is: an answer that is not there. Whatever else ended
-#: a run (its model's provider, a server, a limit on time) says nothing of the agent.
-OWN_DOING = ("turn_limit", "bad_json")
 #: Statuses of scores that should have been there.
 FAILED = ("error", "unparsed")
 
