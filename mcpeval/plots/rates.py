@@ -1,12 +1,7 @@
-"""Figures of scores frames; each function returns the Axes it drew on.
-
-A figure is as wide as one column of a paper, its colours can be told apart by readers who are
-colour-blind, and an agent keeps its colour in all figures of a session.
-"""
+"""How often agents succeed, as a dot plot with intervals."""
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -14,59 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from .errors import InputError
-from .reports import summarize
+from ..errors import InputError
+from ..reports import summarize
+from .paper import LABEL, ROW, colours, column_figure, marker, short, text_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-WIDTH = 3.4  # inches: one column of most two-column layouts
-_ROW = 0.19  # inches from one line of a figure to the next
-_LABEL = 24  # letters of a label in one line
-_MARKERS = "osD^v"  # the tenth agent and those after it differ from the first nine by their marker
-_STYLE = {
-    "axes.edgecolor": "0.6",
-    "axes.linewidth": 0.6,
-    "axes.labelsize": 8,
-    "axes.titlesize": 8,
-    "font.size": 7,
-    "xtick.labelsize": 7,
-    "ytick.labelsize": 7,
-}
-
-_seen: dict[str, dict[str, int]] = {}
-
-
-def colours(names: Iterable[Any], *, of: str = "agent") -> list[tuple[float, float, float]]:
-    """The colour of each name: the next free one of a colour-blind-safe palette, then always the same.
-
-    Parameters
-    ----------
-    names : iterable
-        Agents, or whatever a figure tells apart by colour.
-    of : str
-        The column that they are names of; each column starts with the first colour.
-
-    Returns
-    -------
-    list of (red, green, blue)
-        From 0 to 1. The palette has nine colours (seaborn's "colorblind" without its yellow, which
-        is hard to see on white); the tenth name gets the first one again, and in the figures of this
-        module another marker.
-    """
-    palette = _palette()
-    return [palette[_number(name, of) % len(palette)] for name in names]
-
-
-def _palette() -> list[tuple[float, float, float]]:
-    import seaborn as sns
-
-    return [colour for i, colour in enumerate(sns.color_palette("colorblind")) if i != 8]
-
-
-def _number(name: Any, of: str) -> int:
-    seen = _seen.setdefault(of, {})
-    return seen.setdefault(str(name), len(seen))
 
 
 def success(
@@ -111,17 +59,9 @@ def success(
         headed.insert(0, "evaluator")
     lines = _lines(summarize(scores, [*headed, colour], ci=ci), headed, colour)
 
-    import matplotlib.pyplot as plt
-    import seaborn as sns
-
-    label = f"Score ({100 * ci:g} % interval over tasks)"
-    if ax is not None:
-        return _draw(ax, lines, colour, label)
-    # Not plt.rc_context: in a notebook it ends the interactive mode, and no later figure would be shown.
-    with sns.axes_style("white", rc=_STYLE), sns.plotting_context(rc=_STYLE):
-        height = 0.5 + _ROW * sum(line.height for line in lines)
-        _, ax = plt.subplots(figsize=(WIDTH, height), layout="constrained")
-        return _draw(ax, lines, colour, label)
+    height = 0.5 + ROW * sum(line.height for line in lines)
+    with column_figure(height, ax) as axes:
+        return _draw(axes, lines, colour, f"Score ({100 * ci:g} % interval over tasks)")
 
 
 @dataclass(frozen=True)
@@ -137,14 +77,14 @@ class _Line:
 def _lines(table: pd.DataFrame, headed: Sequence[str], colour: str) -> list[_Line]:
     groups: dict[str, list[Any]] = {}
     for row in table.to_dict("records"):
-        groups.setdefault(", ".join(_text(row[name]) for name in headed), []).append(row)
+        groups.setdefault(", ".join(text_of(row[name]) for name in headed), []).append(row)
     lines = []
     for heading, rows in groups.items():
         if headed:
-            text = _short(heading, 1.6 * _LABEL)
+            text = short(heading, 1.6 * LABEL)
             lines.append(_Line(text, 1.0 + 0.7 * text.count("\n") + (0.3 if lines else 0.0)))
         for row in rows:
-            text = _short(_text(row[colour]), _LABEL)
+            text = short(text_of(row[colour]), LABEL)
             if row["n"] and row["unscored"]:
                 text += f"\n{row['unscored']} of {row['n'] + row['unscored']} unscored"
             lines.append(_Line(text, 1.0 + 0.7 * text.count("\n"), row[colour], row))
@@ -181,20 +121,5 @@ def _draw_group(ax: Axes, y: float, line: _Line, of: str) -> None:
         return
     if not pd.isna(row["low"]):
         ax.hlines(y, row["low"], row["high"], color=colour, linewidth=1.6)
-    marker = _MARKERS[_number(line.name, of) // len(_palette()) % len(_MARKERS)]
-    ax.scatter(row["score"], y, s=22, color=colour, marker=marker, linewidths=0, zorder=3, label=_text(line.name))
-
-
-def _text(value: Any) -> str:
-    return "(none)" if pd.isna(value) else str(value).replace("$", r"\$")  # no formula in a name
-
-
-def _short(text: str, width: float) -> str:
-    """`text` in at most two lines; what does not fit is left out of its middle."""
-    width = int(width)
-    if len(text) > 2 * width:
-        text = f"{text[: width - 1]}…{text[-width + 1 :]}"
-    lines = textwrap.wrap(text, width) or [""]
-    if len(lines) > 2:  # it broke at words and did not fit; between letters it does
-        lines = [text[:width], text[width:]]
-    return "\n".join(lines)
+    look = {"color": colour, "marker": marker(line.name, of), "label": text_of(line.name)}
+    ax.scatter(row["score"], y, s=22, linewidths=0, zorder=3, **look)
