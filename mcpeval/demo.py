@@ -1,6 +1,7 @@
 """The demo: small tasks over three real MCP servers, for the embedded model; no key, no network.
 
-Its pieces (`load_tasks`, `load_servers`) are what the first notebook starts from.
+Its pieces (`load_tasks`, `load_servers`) are what the first notebooks start from, and `paper_folder` holds
+the experiment of the one about papers.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 import pandas as pd
 
 from . import exporting, local, plots
+from ._shipped import HERE, shipped
 from .agents import Agent
 from .errors import InputError
 from .evaluators import Judge
@@ -30,12 +32,11 @@ _SHOWN = ["agent", "evaluator", "score", "low", "high", "n", "tasks", "unscored"
 _INSTALL = """In a clone of mcpeval `make demo` installs all three. Elsewhere:
   pip install 'mcpeval[demo]'
   npm install --prefix .node @modelcontextprotocol/server-filesystem @modelcontextprotocol/server-memory"""
-_HERE = Path(__file__).resolve().parent
 
 
 def load_tasks() -> list[Task]:
     """The demo's tasks: each needs one call of one tool, and offers that tool alone."""
-    return read_tasks(_shipped("data") / "tasks")
+    return read_tasks(shipped("data") / "tasks")
 
 
 def load_servers(folder: str | os.PathLike) -> dict[str, Server]:
@@ -56,7 +57,7 @@ def load_servers(folder: str | os.PathLike) -> dict[str, Server]:
     InputError
         A server's command is not installed (the message says how to), or `folder` cannot be written to.
     """
-    data, path = _shipped("data"), _search_path()
+    data, path = shipped("data"), _search_path()
     for name in ("filesystem", "memory", "time"):
         if not shutil.which(f"mcp-server-{name}", path=path):
             raise InputError(f"the demo's MCP server {name!r} is not installed. {_INSTALL}")
@@ -65,7 +66,16 @@ def load_servers(folder: str | os.PathLike) -> dict[str, Server]:
         shutil.copytree(data / "files", folder, dirs_exist_ok=True)
     except OSError as error:
         raise InputError(f"the demo's files cannot be copied to {folder}: {error}") from error
-    return read_servers(data / "servers.json", env={"FILES": str(folder), "SERVERS_PATH": path})
+    return read_servers(data / "demo-servers.json", env={"FILES": str(folder), "SERVERS_PATH": path})
+
+
+def paper_folder() -> Path:
+    """The folder of a small experiment that is finished, as a paper would publish it.
+
+    ``tasks.jsonl`` has its tasks, and ``cache.jsonl`` (`mcpeval.Cache.load`) its runs; the notebook
+    ``06_from_scores_to_a_paper`` has its agents and makes its tables.
+    """
+    return shipped("data") / "paper"
 
 
 def demo(out: str | os.PathLike = "demo-output", *, trials: int = 2) -> pd.DataFrame:
@@ -119,7 +129,7 @@ def _write(out: Path, runs: pd.DataFrame, scores: pd.DataFrame) -> None:
         "scores.csv": "every score with its reason; scores.csv.meta.json says how they came about",
         "success.png": "the figure",
     }
-    if _execute(_shipped("notebooks") / NOTEBOOK, out / NOTEBOOK):
+    if _execute(shipped("notebooks") / NOTEBOOK, out / NOTEBOOK):
         written[NOTEBOOK] = "the same in a notebook, executed"
     for name, about in written.items():
         print(f"{out / name}  {about}")
@@ -140,16 +150,8 @@ def _execute(notebook: Path, target: Path) -> bool:
     return True
 
 
-def _shipped(name: str) -> Path:
-    """The folder `name` of an installed package, or of the repository."""
-    for place in (_HERE / name, _HERE.parent / name):
-        if place.is_dir():
-            return place
-    raise InputError(f"mcpeval's folder {name!r} is neither in {_HERE} nor beside it; install mcpeval again")
-
-
 def _search_path() -> str:
     """PATH, with the places before it where `make` and pip put the servers."""
-    node = [base / ".node" for base in (Path.cwd(), _HERE.parent)]
+    node = [base / ".node" for base in (Path.cwd(), HERE.parent)]
     first = [folder for base in node for folder in (base / "node_modules" / ".bin", base / "bin")]
     return os.pathsep.join([*map(str, [*first, Path(sys.executable).parent]), os.environ.get("PATH", "")])

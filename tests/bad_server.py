@@ -4,6 +4,7 @@
 SDK tidies up what it says.  `how` is any of
 
 - ``die``, ``hang``: at the start, instead of answering
+- ``die_once``: at the start, where the file that the variable MARK names is not there yet
 - ``banner``: greets on stdout, before the handshake
 - ``child``: starts a child of its own, which holds the pipes open
 - ``silent``: answers no ping
@@ -17,6 +18,7 @@ does not bear it is refused.
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import signal
@@ -104,6 +106,12 @@ def call(number: int, name: str, given: dict) -> None:
         backwards(number, given["size"])
     elif name == "structured":
         send({"id": number, "result": {"structuredContent": {"rows": ["x" * 1000] * given["rows"]}, "content": []}})
+    elif name == "picture":
+        data = base64.b64encode(b"x" * given["size"]).decode()
+        image = {"type": "image", "data": data, "mimeType": "image/png"}
+        file = {"type": "resource", "resource": {"uri": "file:///a.bin", "mimeType": "x/y", "blob": data}}
+        page = {"type": "resource", "resource": {"uri": "file:///a.txt", "text": "page one"}}
+        send({"id": number, "result": {"content": [image, file, page], "structuredContent": {"size": given["size"]}}})
     elif name == "half":
         write(b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"half \\ud83d"}]}}\n' % number)
     elif name == "deep":
@@ -125,7 +133,7 @@ def call(number: int, name: str, given: dict) -> None:
 
 
 TOOLS = ["add", "hang", "die", "boom", "refuse", "chatter", "flood", "big", "too_big", "structured", "half", "deep"]
-TOOLS += ["strange", "nothing", "env", "cancelled", "pid", "echo"]
+TOOLS += ["strange", "nothing", "env", "cancelled", "pid", "echo", "picture"]
 
 
 def listed(cursor: str | None) -> dict:
@@ -163,6 +171,9 @@ def over_stdio() -> None:
     if "die" in HOW:
         print("starting", file=sys.stderr)
         sys.exit(f"KeyError: no city database for {os.environ.get('TOKEN')}")
+    if "die_once" in HOW and not os.path.exists(os.environ["MARK"]):
+        open(os.environ["MARK"], "w").close()
+        sys.exit("OSError: the port is in use")
     if "hang" in HOW:
         time.sleep(3600)
     if "banner" in HOW:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import hashlib
 import json
 import logging
 import os
@@ -12,9 +13,9 @@ import sys
 import pytest
 
 from mcpeval import servers
-from mcpeval.errors import FileError, InputError
-from mcpeval.servers import Server, check_servers, open_toolbox, read_servers
-from mcpeval.servers.results import call_text, cut, recorded
+from mcpeval.errors import CacheMiss, FileError, InputError
+from mcpeval.servers import Server, blob, check_servers, open_toolbox, read_servers
+from mcpeval.servers.results import call_text, cut, recorded, without_blobs
 from mcpeval.servers.stdio import LongLine, StderrLog, lines
 from mcpeval.servers.toolbox import aliases, function_tool, object_schema
 from mcpeval.testing import toy_server
@@ -40,11 +41,16 @@ def names(box):
 
 
 def test_a_file_with_mcpservers_is_read(tmp_path):
-    entry = {"command": "npx", "args": ["-y", "pkg", 3], "cwd": "/", "call_timeout": 5}
+    entry = {"command": "node", "args": ["-y", "pkg", 3], "cwd": "/", "call_timeout": 5}
     entry["env"] = {"PORT": 8000, "DEBUG": True}
     (tmp_path / "servers.json").write_text(json.dumps({"mcpServers": {"files": entry}}))
     server = read_servers(tmp_path / "servers.json")["files"]
-    assert (server.name, server.transport, server.command, server.args) == ("files", "stdio", "npx", ("-y", "pkg", "3"))
+    assert (server.name, server.transport, server.command, server.args) == (
+        "files",
+        "stdio",
+        "node",
+        ("-y", "pkg", "3"),
+    )
     assert server.env == {"PORT": "8000", "DEBUG": "true"}
     assert (server.cwd, server.call_timeout, server.connect_timeout) == ("/", 5.0, 30.0)
 
@@ -144,7 +150,9 @@ def test_a_file_that_is_not_json_is_named_with_its_line(tmp_path):
         ({"a": {"command": "x", "call_timeout": 0}}, "'a': call_timeout=0 should be a number of seconds above 0"),
         ({"a": 3}, "'a': 3 is neither a mapping nor an MCP server"),
         ({"mcpServers": ["a"]}, "mcpServers should be a mapping"),
-        (["a"], "servers should be a mapping"),
+        (3, "servers should be a mapping"),
+        (["tim"], "'tim' is not in the catalogue. Did you mean 'time'"),
+        ({"a": {"command": "x", "share": "yes"}}, "'a': share='yes' should be true or false"),
     ],
 )
 def test_an_entry_that_cannot_be_meant_is_refused_by_name(source, message):
@@ -283,6 +291,19 @@ def test_nothing_of_the_sdk_is_imported_before_a_server_starts():
     assert os.spawnv(os.P_WAIT, sys.executable, [sys.executable, "-c", code]) == 0
 
 
+def test_a_launcher_also_gets_what_it_fetches_packages_with_and_no_other_secret(monkeypatch):
+    given = {"HTTPS_PROXY": "http://me:pass@proxy:1", "SSL_CERT_FILE": "/c.pem", "UV_OFFLINE": "true"}
+    for name, value in {**given, "UV_PUBLISH_TOKEN": "t-12345", "OPENAI_KEY": "k-12345"}.items():
+        monkeypatch.setenv(name, value)
+    launched = read_servers({"a": {"command": "uvx", "args": ["pkg==1.0"], "env": {"OWN": "of-mine"}}})["a"].resolve()
+    assert {**given, "OWN": "of-mine"}.items() <= launched.env.items()
+    assert not {"UV_PUBLISH_TOKEN", "OPENAI_KEY"} & set(launched.env)
+    # A password in them is a secret, a word such as "true" is none.
+    assert launched.redact("http://me:pass@proxy:1 true of-mine") == "[env HTTPS_PROXY] true [env OWN]"
+    assert read_servers({"a": bad()})["a"].resolve().env == {}
+    assert "HTTPS_PROXY" not in json.dumps(read_servers({"a": {"command": "npx"}})["a"].definition)
+
+
 # Tools as a model sees them
 
 
@@ -329,6 +350,15 @@ def test_a_tool_is_offered_only_where_the_task_names_it_and_a_misspelt_one_is_an
     with_tools({"toy": toy_server}, use, offered={"toy": ["add"]})
     with pytest.raises(InputError, match="'toy' has no tool 'ad'. Did you mean 'add'"):
         with_tools({"toy": toy_server}, use, offered={"toy": ["ad"]})
+
+
+def test_tools_may_be_narrowed_by_patterns_and_one_that_matches_nothing_is_an_error():
+    async def use(box):
+        return names(box)
+
+    assert with_tools({"toy": toy_server}, use, offered={"toy": ["note*", "add"]}) == ["add", "note", "notes"]
+    with pytest.raises(InputError, match="'toy' has no tool 'wirte_\\*'"):
+        with_tools({"toy": toy_server}, use, offered={"toy": ["wirte_*"]})
 
 
 def test_a_tool_that_is_not_there_is_answered_with_the_nearest_name():
@@ -427,14 +457,56 @@ def test_structured_content_is_shown_where_there_is_no_text():
     assert call_text(result()) == "[no content]"
 
 
-def test_a_picture_of_a_server_is_kept_whole_and_shown_as_a_marker():
+def test_images_and_files_are_kept_in_the_cache_by_their_hash_and_shown_as_markers(cache):
     async def use(box):
-        call = await box.call("look", {})
-        return call.result["content"][0], box.text(call)
+        call = await box.call("picture", {"size": 300_000})
+        return call, box.text(call)
 
-    image, told = with_tools({"toy": toy_server}, use)
-    size = len(base64.b64decode(image["data"]))
-    assert told == f"[image image/png, {size} bytes]"
+    call, told = with_tools({"bad": bad()}, use, cache=cache)
+    image, file, page = call.result["content"]
+    sha = hashlib.sha256(b"x" * 300_000).hexdigest()
+    assert image == {"type": "image", "mimeType": "image/png", "sha256": sha, "bytes": 300_000}
+    assert file["resource"] == {"uri": "file:///a.bin", "mimeType": "x/y", "sha256": sha, "bytes": 300_000}
+    assert page["resource"]["text"] == "page one"
+    assert call.result["structuredContent"] == {"size": 300_000}
+    assert told.split("\n") == [
+        "[image image/png, 300000 bytes]",
+        "[resource file:///a.bin x/y, 300000 bytes]",
+        "page one",
+        '{"size": 300000}',
+    ]
+    assert blob(image, cache) == blob(file, cache) == blob(sha, cache) == b"x" * 300_000
+    assert len(json.dumps(call.to_dict())) < 1000
+
+
+def test_a_picture_that_no_cache_was_there_for_is_known_by_its_hash_alone(cache):
+    async def use(box):
+        return await box.call("look", {})
+
+    image = with_tools({"toy": toy_server}, use).result["content"][0]
+    assert set(image) >= {"sha256", "bytes"} and "data" not in image
+    with pytest.raises(CacheMiss, match=image["sha256"]):
+        blob(image, cache)
+    with pytest.raises(InputError, match="names no sha256"):
+        blob({"type": "text", "text": "x"}, cache)
+    with pytest.raises(InputError, match="cache=False"):
+        blob(image, False)
+
+
+def test_a_picture_in_the_cache_that_is_another_than_its_name_says_is_not_given_out(cache):
+    cache.set("blob:" + "0" * 64, {"mimeType": "image/png", "data": base64.b64encode(b"other").decode()})
+    with pytest.warns(UserWarning, match="is refused"), pytest.raises(CacheMiss):
+        blob("0" * 64, cache)
+
+
+def test_data_that_is_no_base64_is_kept_as_it_came(cache):
+    kept, blobs = without_blobs({"content": [{"type": "image", "data": "a"}, {"type": "image"}, "text"]})
+    assert kept["content"] == [
+        {"type": "image", "sha256": hashlib.sha256(b"a").hexdigest(), "bytes": 1},
+        {"type": "image"},
+        "text",
+    ]
+    assert [value["data"] for value in blobs.values()] == ["a"]
 
 
 def test_a_long_result_is_cut_in_the_middle_visibly_and_says_so():
@@ -585,7 +657,10 @@ def test_a_server_shows_no_secret():
 
 
 def test_the_public_names_of_servers():
-    assert servers.__all__ == ["Connection", "Server", "Toolbox", "check_servers", "open_toolbox", "read_servers"]
+    assert servers.__all__ == [
+        *("Connection", "Permission", "Permissions", "Server", "SharedServers", "Toolbox", "blob", "catalogue"),
+        *("check_servers", "list_servers", "open_toolbox", "permitted", "read_permissions", "read_servers"),
+    ]
 
 
 @pytest.mark.parametrize(

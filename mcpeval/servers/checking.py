@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from ..errors import McpevalError
 from .connection import Connection
 from .files import Server, read_servers
+from .listing import OF_A_RUN
 
 _FOUND_OUT = ("tools", "server_info", "protocol", "connect_seconds", "ping_seconds", "error")
 
@@ -20,7 +22,7 @@ def check_servers(source: Any, env: Mapping[str, str] | None = None, *, concurre
     Parameters
     ----------
     source, env
-        As in `read_servers`.
+        As in `read_servers`.  ``{{WORKDIR}}`` is a folder that is removed afterwards.
     concurrency : int
         Servers that are started side by side.
 
@@ -40,19 +42,20 @@ def check_servers(source: Any, env: Mapping[str, str] | None = None, *, concurre
 
     servers = read_servers(source, env)
 
-    async def check_all() -> list[dict[str, Any]]:
+    async def check_all(given: Mapping[str, str]) -> list[dict[str, Any]]:
         limit = asyncio.Semaphore(concurrency)
-        return await asyncio.gather(*(_check(server, limit) for server in servers.values()))
+        return await asyncio.gather(*(_check(server, given, limit) for server in servers.values()))
 
-    return run_sync(check_all())
+    with tempfile.TemporaryDirectory(prefix="mcpeval-") as folder:
+        return run_sync(check_all(dict.fromkeys(OF_A_RUN, folder)))
 
 
-async def _check(server: Server, limit: asyncio.Semaphore) -> dict[str, Any]:
+async def _check(server: Server, given: Mapping[str, str], limit: asyncio.Semaphore) -> dict[str, Any]:
     row = {"name": server.name, "ok": False, "transport": server.transport, "command": server.shown}
     row |= dict.fromkeys(_FOUND_OUT)
     async with limit:
         try:
-            connection = Connection(server.check())
+            connection = Connection(server.check(given))
         except McpevalError as error:
             return {**row, "error": str(error)}
         try:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import cached_property
 from typing import Any
 
 from ..errors import ServerError
@@ -80,6 +83,26 @@ class Connection:
         self._failure = None if task.cancelled() else _first(task.exception())
         self._ready.set()
 
+    @cached_property
+    def origin(self) -> dict[str, Any]:
+        """What stands behind it, as far as that does not change: the command, the package, the tools it listed."""
+        server, package = self.server, self.server.package
+        return {
+            "name": server.name,
+            "transport": server.transport,
+            "command": server.shown,
+            "resolved": server.resolved_command,
+            "package": package and package.name,
+            "package_version": package and package.version,
+            "tools_sha256": sha256(sorted(self.tools, key=lambda tool: tool["name"])),
+        }
+
+    @property
+    def alive(self) -> bool:
+        """Whether it is open, as far as is known before the next request."""
+        gone = self._process is not None and self._process.gone
+        return self._task is not None and not self._task.done() and self.death is None and not gone
+
     async def _live(self) -> None:
         from mcp import ClientSession
         from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
@@ -106,7 +129,8 @@ class Connection:
     async def _transport(self) -> AsyncIterator[tuple[Any, Any]]:
         server = self.server
         if server.transport == "stdio":
-            self._process = ServerProcess(server.command, server.args, server.env, server.cwd)
+            command = server.executable or server.command  # what is not there is for the start to say
+            self._process = ServerProcess(command, server.args, server.env, server.cwd)
             transport = self._process.streams()
         elif server.transport == "memory":
             from mcp.client._memory import InMemoryTransport
@@ -243,6 +267,11 @@ class Connection:
 
     def _error(self, message: str, *, timed_out: bool = False) -> ServerError:
         return ServerError(self.server.redact(message), server=self.server.name, timed_out=timed_out)
+
+
+def sha256(tools: Sequence[Mapping[str, Any]]) -> str:
+    """Of a list of tools, whatever the order of their keys."""
+    return hashlib.sha256(json.dumps(tools, sort_keys=True).encode()).hexdigest()
 
 
 def _first(error: BaseException | None) -> BaseException | None:

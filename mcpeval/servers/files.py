@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -13,7 +12,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from ..errors import FileError, InputError, did_you_mean
+from .._shipped import shipped
+from ..errors import InputError, did_you_mean
+from .origins import COMES_WITH, LAUNCHERS, Package, download_environment, package_of, program
+from .permissions import Permissions, read_json, read_permissions
 
 _PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 _HTTP = re.compile(r"https?://[^/]")
@@ -27,8 +29,10 @@ _TRANSPORTS = {
 }
 _KEYS = (
     *("command", "args", "env", "cwd", "url", "headers", "type", "transport", "connect_timeout", "call_timeout"),
+    *("share", "permissions", "description"),
     *("stdio", "sse", "http", "http_url", "streamable_http"),
 )
+_FETCH_TIMEOUT = 120.0  # the start of a server that has to be fetched at first
 _SHORTEST_SECRET = 4  # a shorter value would be struck out of every word it is part of
 
 
@@ -46,14 +50,22 @@ class Server:
         ``http`` is streamable HTTP.
     command, args, env, cwd
         For ``stdio``.  The process gets `env` beside HOME, LOGNAME, PATH, SHELL, TERM and USER,
-        and no other variable.
+        and no other variable; ``uvx`` and ``npx`` also what they fetch a package with (proxies,
+        certificates, ``UV_*``, ``npm_config_*``).
     url, headers
         For ``http`` and ``sse``.
     target : MCPServer or callable
         For ``memory``: a server object of the SDK, which every run then shares, or a function
         that makes a new one for each.
     connect_timeout, call_timeout : float
-        Seconds for the start, the list of tools included, and for one call.
+        Seconds for the start, the list of tools included, and for one call.  What ``uvx`` or
+        ``npx`` start may have to be fetched: a file's entry for one of them has 120 for the start.
+    share : bool
+        The server keeps no state, so that all runs of a `run` may use one process (or session).
+        One that dies is started anew for the runs that begin after that.
+    permissions : Permissions, optional
+        For the calls of this server, after those that `run` was given.
+    description : str
     variables : mapping, optional
         What ``{{VAR}}`` is looked up in; the environment where it is not given.
     written : Server, optional
@@ -73,6 +85,9 @@ class Server:
     target: Any = None
     connect_timeout: float = 30.0
     call_timeout: float = 60.0
+    share: bool = False
+    permissions: Permissions | None = None
+    description: str = field(default="", compare=False)
     variables: Mapping[str, str] | None = field(default=None, compare=False)
     written: Server | None = field(default=None, compare=False)
     secrets: Mapping[str, str] = field(default_factory=dict, compare=False)
@@ -86,7 +101,7 @@ class Server:
         Parameters
         ----------
         env : mapping, optional
-            Looked up instead of `variables`.
+            Looked up before `variables`.
 
         Raises
         ------
@@ -95,7 +110,7 @@ class Server:
         """
         if self.written is not None:
             return self  # never twice: {{X}} within a value is part of the value
-        known = next(source for source in (env, self.variables, os.environ) if source is not None)
+        known = {**(os.environ if self.variables is None else self.variables), **(env or {})}
         used: dict[str, str] = {}
         missing: set[str] = set()
 
@@ -113,7 +128,7 @@ class Server:
             self,
             command=fill(self.command),
             args=tuple(fill(arg) for arg in self.args),
-            env={key: fill(text) for key, text in self.env.items()},
+            env={**download_environment(self.command), **{key: fill(text) for key, text in self.env.items()}},
             cwd=None if self.cwd is None else fill(self.cwd),
             url=fill(self.url),
             headers={key: fill(text) for key, text in self.headers.items()},
@@ -140,12 +155,50 @@ class Server:
         cwd = Path(server.cwd or ".")
         if not cwd.is_dir():
             raise InputError(server.redact(f"server {self.name!r}: the folder cwd={server.cwd!r} does not exist"))
-        # A path is relative to the folder the server starts in; a bare name is looked up.
-        command = str(cwd / server.command) if os.sep in server.command else server.command
-        if shutil.which(command, path=server.env.get("PATH", os.environ.get("PATH"))) is None:
+        if server.executable is None:
+            from_where = COMES_WITH.get(server.command)
             message = f"server {self.name!r}: there is no command {server.command!r} that can be run"
-            raise InputError(server.redact(message))
+            raise InputError(server.redact(message + (f"; it comes with {from_where}" if from_where else "")))
         return server
+
+    @property
+    def executable(self) -> str | None:
+        """The absolute path of the program; None where it is not there, or the server is no process."""
+        return program(self.command, self.env, self.cwd) if self.transport == "stdio" else None
+
+    @property
+    def package(self) -> Package | None:
+        """The published package behind the command, and its version, as far as they are known here."""
+        return package_of(self.command, self.args, self.executable) if self.transport == "stdio" else None
+
+    @property
+    def resolved_command(self) -> str | None:
+        """The program's absolute path and its arguments as written, with ``~`` for the home folder."""
+        if self.executable is None:
+            return None
+        text = self.redact(" ".join((self.executable, *(self.written or self).args)))
+        return re.sub(rf"(?<![^\s=:]){re.escape(str(Path.home()))}(?=/|\s|$)", "~", text)
+
+    @property
+    def needs(self) -> list[str]:
+        """The variables that it names, sorted."""
+        server = self.written or self
+        texts = (server.command, *server.args, server.cwd or "", server.url, *server.env.values())
+        return sorted({name for text in (*texts, *server.headers.values()) for name in _PLACEHOLDER.findall(text)})
+
+    @property
+    def asks(self) -> bool:
+        """Whether somebody is asked about calls: what comes of them nobody can say beforehand."""
+        return self.permissions is not None and self.permissions.may_ask
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """What shapes what it does, as JSON; ``{{VAR}}`` stands as it is written."""
+        names = ("name", "transport", "command", "args", "env", "cwd", "url", "headers")
+        more = {"share": True} if self.share else {}
+        if self.permissions is not None:
+            more["permissions"] = self.permissions.to_dict()
+        return {name: getattr(self, name) for name in names} | more
 
     @property
     def shown(self) -> str:
@@ -167,7 +220,13 @@ class Server:
 
 
 def _secrets(server: Server, used: Mapping[str, str]) -> dict[str, str]:
-    secrets = {value: f"[env {name}]" for name, value in server.env.items()}
+    inherited = download_environment(server.command).keys() - server.written.env.keys()
+    # Of a proxy or an index only what bears a password: the others are words such as "true".
+    secrets = {
+        value: f"[env {name}]"
+        for name, value in server.env.items()
+        if name not in inherited or "@" in value or re.search("TOKEN|PASSWORD|KEY|AUTH", name, re.IGNORECASE)
+    }
     for name, value in server.headers.items():
         # "Bearer abc": a server that repeats the token need not repeat the word before it.
         secrets |= dict.fromkeys((value, *value.split()), f"[header {name}]")
@@ -178,7 +237,7 @@ def _secrets(server: Server, used: Mapping[str, str]) -> dict[str, str]:
 
 
 def read_servers(source: Any, env: Mapping[str, str] | None = None) -> dict[str, Server]:
-    """Read a server file, or what one would hold.
+    """Read a server file, or what one would hold, or pick from the catalogue.
 
     Both common forms are read: ``{"mcpServers": {name: {"command", "args", "env"}}}`` and
     ``{name: {"stdio": {...}, "sse": {...}, "http_url": ..., "headers": ..., "env": {...}}}``.
@@ -187,9 +246,10 @@ def read_servers(source: Any, env: Mapping[str, str] | None = None) -> dict[str,
 
     Parameters
     ----------
-    source : path, mapping or None
+    source : path, mapping, list of str, or None
         A JSON file, or a mapping of names; its values may also be `Server` values, server objects
-        of the MCP SDK, and functions that make one (both run in memory).
+        of the MCP SDK, and functions that make one (both run in memory).  A list has names of the
+        `catalogue`: ``["time", "git"]``.
     env : mapping, optional
         What ``{{VAR}}`` is looked up in, instead of the environment.  A missing one is an error
         only of a server that is used: see `Server.resolve`.
@@ -203,13 +263,16 @@ def read_servers(source: Any, env: Mapping[str, str] | None = None) -> dict[str,
     FileError
         The file is not there, or is not JSON.
     InputError
-        An entry names no command and no URL, has a value of a wrong type, or a misspelt key.
+        An entry names no command and no URL, has a value of a wrong type, or a misspelt key; the
+        catalogue has no such name.
     """
     if source is None:
         return {}
+    if isinstance(source, (list, tuple)):
+        return _picked(source, env)
     where = "servers"
     if isinstance(source, (str, os.PathLike)):
-        source, where = _read_json(source), str(source)
+        source, where = read_json(source), str(source)
     if not isinstance(source, Mapping):
         raise InputError(f"{where} should be a mapping of names to servers, not {type(source).__name__}")
     entries = source.get("mcpServers", source)
@@ -218,13 +281,32 @@ def read_servers(source: Any, env: Mapping[str, str] | None = None) -> dict[str,
     return {name: _server(name, entry, env) for name, entry in entries.items()}
 
 
-def _read_json(path: str | os.PathLike) -> Any:
-    try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except json.JSONDecodeError as error:
-        raise FileError(f"not JSON: {error.msg}", path, error.lineno) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileError(f"cannot be read: {error}", path) from None
+def catalogue(env: Mapping[str, str] | None = None) -> dict[str, Server]:
+    """The servers that benchmarks use, by their published packages, each at one version.
+
+    They are fetched at their first start, by ``uvx`` (PyPI; each in an environment of its own, with
+    the SDK that it needs) or ``npx`` (npm).  ``{{WORKDIR}}`` is the working folder of a run; any
+    other variable is a key: `list_servers` says which are missing.
+
+    Parameters
+    ----------
+    env : mapping, optional
+        What ``{{VAR}}`` is looked up in, instead of the environment.
+
+    Examples
+    --------
+    >>> catalogue()["time"].package
+    Package(name='mcp-server-time', version='2026.10.19')
+    """
+    return read_servers(shipped("data") / "servers.json", env)
+
+
+def _picked(names: Sequence[Any], env: Mapping[str, str] | None) -> dict[str, Server]:
+    known = catalogue(env)
+    for name in names:
+        if name not in known:
+            raise InputError(f"servers: {name!r} is not in the catalogue. {did_you_mean(str(name), known)}")
+    return {name: known[name] for name in names}
 
 
 def _server(name: str, entry: Any, env: Mapping[str, str] | None) -> Server:
@@ -251,8 +333,12 @@ def _server(name: str, entry: Any, env: Mapping[str, str] | None) -> Server:
     args = part.get("args") or []
     if not isinstance(args, list) or not all(isinstance(arg, (str, int, float)) for arg in args):
         raise InputError(f"server {name!r}: args={args!r:.80} should be a list of texts")
-    if not isinstance(part.get("cwd"), str | None):
-        raise InputError(f"server {name!r}: cwd={part['cwd']!r:.80} should be a text")
+    for key in ("cwd", "description"):
+        if not isinstance(part.get(key), str | None):
+            raise InputError(f"server {name!r}: {key}={part[key]!r:.80} should be a text")
+    if not isinstance(part.get("share", False), bool):
+        raise InputError(f"server {name!r}: share={part['share']!r:.80} should be true or false")
+    fetched = transport == "stdio" and os.path.basename(part["command"]) in LAUNCHERS
     return Server(
         name,
         transport,
@@ -262,10 +348,41 @@ def _server(name: str, entry: Any, env: Mapping[str, str] | None) -> Server:
         cwd=part.get("cwd"),
         url=part["url"] if transport != "stdio" else "",
         headers=_texts(name, "headers", part.get("headers")),
-        connect_timeout=_seconds(name, "connect_timeout", part, Server.connect_timeout),
+        connect_timeout=_seconds(name, "connect_timeout", part, _FETCH_TIMEOUT if fetched else Server.connect_timeout),
         call_timeout=_seconds(name, "call_timeout", part, Server.call_timeout),
+        share=part.get("share", False),
+        permissions=_permissions(name, part.get("permissions")),
+        description=part.get("description") or "",
         variables=env,
     )
+
+
+def permitted(servers: Mapping[str, Server], permissions: Any) -> dict[str, Server]:
+    """The servers with `permissions` (as in `read_permissions`) before their own.
+
+    Raises
+    ------
+    InputError
+        Somebody has to be asked about calls, and there is no function to ask.
+    """
+    general = read_permissions(permissions)
+    if general is not None:
+        servers = {
+            name: replace(server, permissions=general.before(server.permissions)) for name, server in servers.items()
+        }
+    for name, server in servers.items():
+        if server.asks and server.permissions.ask is None:
+            raise InputError(
+                f"server {name!r}: permissions say 'ask', and there is nobody to: give Permissions(..., ask=)"
+            )
+    return dict(servers)
+
+
+def _permissions(name: str, given: Any) -> Permissions | None:
+    try:
+        return read_permissions(given)
+    except InputError as error:
+        raise InputError(f"server {name!r}: {error}") from None
 
 
 def _part(name: str, entry: Mapping[str, Any]) -> tuple[str, Any]:

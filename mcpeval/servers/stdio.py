@@ -172,6 +172,16 @@ class ServerProcess:
         """The exit code, negative for a signal; None while the server lives or before it started."""
         return None if self._process is None else self._process.returncode
 
+    @property
+    def gone(self) -> bool:
+        """Whether the server has ended, known before asyncio gets to know of it."""
+        if self._process is None or self.returncode is not None or not hasattr(os, "waitid"):
+            return self.returncode is not None
+        try:
+            return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        except ChildProcessError:  # asyncio's thread has just taken its exit code
+            return True
+
     @asynccontextmanager
     async def streams(self) -> AsyncIterator[tuple[Any, Any]]:
         """Start the server and yield the (read, write) streams that an SDK session works on.
@@ -199,6 +209,15 @@ class ServerProcess:
         finally:
             for stream in (read_stream, write_stream, to_session, from_session):
                 stream.close()
+            await self._end()
+
+    @asynccontextmanager
+    async def started(self) -> AsyncIterator[asyncio.subprocess.Process]:
+        """Start the process for who talks with it in another way than MCP's; in the end its group is killed."""
+        try:
+            await self._start()
+            yield self._process
+        finally:
             await self._end()
 
     async def _start(self) -> None:

@@ -11,16 +11,21 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from fnmatch import fnmatchcase
 from typing import Any
 
+from ..caching import Cache
 from ..errors import InputError, ServerError, did_you_mean
 from ..types import ToolCall
-from .connection import Connection
+from .connection import Connection, sha256
 from .files import Server
-from .results import SHOWN, call_text, cut, missing_characters, recorded
+from .results import SHOWN, call_text, cut, missing_characters, recorded, without_blobs
+from .sharing import SharedServers
 
 NAME_LENGTH = 64
 """Characters of the longest tool name that every provider takes."""
+
+_QUICK = 100_000  # characters that are written to the cache on the spot
 
 
 @asynccontextmanager
@@ -29,6 +34,8 @@ async def open_toolbox(
     *,
     offered: Mapping[str, Sequence[str] | None] | None = None,
     max_result_chars: int = SHOWN,
+    shared: SharedServers | None = None,
+    cache: Cache | None = None,
 ) -> AsyncIterator[Toolbox]:
     """Start servers side by side, yield their tools, and end every server, whatever happened.
 
@@ -36,10 +43,14 @@ async def open_toolbox(
     ----------
     servers : sequence of Server
     offered : mapping, optional
-        Server name to the only tools that are offered of it; a server that is not named, or whose
-        value is None, offers all.
+        Server name to the only tools that are offered of it, by name or pattern (``read_*``); a
+        server that is not named, or whose value is None, offers all.
     max_result_chars : int
         Characters of a result that `Toolbox.text` shows.
+    shared : SharedServers, optional
+        Where those with ``share`` come from, and where they stay; without it each is started here.
+    cache : Cache, optional
+        Where the images, sounds and files of results are kept.
 
     Raises
     ------
@@ -48,14 +59,22 @@ async def open_toolbox(
     ServerError
         A server does not start.
     """
-    connections = [Connection(server.resolve()) for server in servers]
+    resolved = [server.resolve() for server in servers]
+    own = {server.name: Connection(server) for server in resolved if shared is None or not server.share}
+
+    async def opened(server: Server) -> Connection:
+        if server.name not in own:
+            return await shared.connection(server)
+        await own[server.name].open()
+        return own[server.name]
+
     try:
-        await asyncio.gather(*(connection.open() for connection in connections))
-        yield Toolbox(connections, offered or {}, max_result_chars=max_result_chars)
+        connections = await asyncio.gather(*(opened(server) for server in resolved))
+        yield Toolbox(connections, offered or {}, max_result_chars=max_result_chars, cache=cache)
     finally:
-        for connection in connections:
+        for connection in own.values():
             connection.stop()
-        await asyncio.gather(*(connection.close() for connection in connections))
+        await asyncio.gather(*(connection.close() for connection in own.values()))
 
 
 class Toolbox:
@@ -74,7 +93,9 @@ class Toolbox:
         offered: Mapping[str, Sequence[str] | None],
         *,
         max_result_chars: int = SHOWN,
+        cache: Cache | None = None,
     ) -> None:
+        self._cache = cache
         self._connections = {connection.server.name: connection for connection in connections}
         self.max_result_chars = max_result_chars
         listed = [(c.server.name, tool) for c in connections for tool in _offered(c, offered.get(c.server.name))]
@@ -82,10 +103,21 @@ class Toolbox:
         self._homes = dict(zip(names, ((server, tool["name"]) for server, tool in listed), strict=True))
         self.tools = [function_tool(tool, name) for name, (_, tool) in zip(names, listed, strict=True)]
 
-    def only(self, servers: Sequence[str]) -> Toolbox:
-        """The same tool box, with nothing to see but the tools of `servers`."""
-        narrow = copy.copy(self)
-        narrow._homes = {alias: home for alias, home in self._homes.items() if home[0] in servers}
+    def only(self, servers: Sequence[str] | Mapping[str, Sequence[str] | None]) -> Toolbox:
+        """The same tool box, with nothing to see but the tools of `servers`; a mapping names the tools of each.
+
+        Raises
+        ------
+        InputError
+            A server has no tool of such a name.
+        """
+        narrow, only = copy.copy(self), servers if isinstance(servers, Mapping) else dict.fromkeys(servers)
+        named = {
+            name: {tool["name"] for tool in _offered(self._connections[name], tools)}
+            for name, tools in only.items()
+            if name in self._connections
+        }
+        narrow._homes = {alias: home for alias, home in self._homes.items() if home[1] in named.get(home[0], ())}
         narrow.tools = [tool for tool in self.tools if tool["function"]["name"] in narrow._homes]
         return narrow
 
@@ -98,10 +130,15 @@ class Toolbox:
         if alias not in self._homes:
             error = f"There is no tool {alias!r}. {did_you_mean(alias, self._homes)}"
             return ToolCall(None, alias, arguments, is_error=True, error=error)
-        return await self.call_tool(*self._homes[alias], arguments)
+        server, tool = self._homes[alias]
+        permissions = self._connections[server].server.permissions
+        refusal = await permissions.refusal(server, tool, arguments) if permissions is not None else None
+        if refusal is not None:
+            return ToolCall(server, tool, arguments, is_error=True, error=refusal, denied=True)
+        return await self.call_tool(server, tool, arguments)
 
     async def call_tool(self, server: str, tool: str, arguments: Mapping[str, Any]) -> ToolCall:
-        """Call a tool, offered or not, by the name of its server and its own; as `call`."""
+        """Call a tool, offered or not, permitted or not, by the name of its server and its own; as `call`."""
         began = time.perf_counter()
         result = error = None
         try:
@@ -109,13 +146,23 @@ class Toolbox:
                 raise InputError(f"There is no server {server!r}. {did_you_mean(server, self._connections)}")
             connection = self._connections[server]
             params = {"name": tool, "arguments": _sendable(arguments)}
-            result = recorded(await connection.request("tools/call", params, timeout=connection.server.call_timeout))
+            answer = await connection.request("tools/call", params, timeout=connection.server.call_timeout)
+            result, blobs = without_blobs(answer)
+            result = recorded(result)
+            await self._keep(blobs)
         except (InputError, ServerError) as failure:
             error = str(failure)
         except RecursionError:
             error = "The result is nested too deeply to be read."
         is_error = error is not None or result.get("isError") is True
         return ToolCall(server, tool, arguments, result, is_error, error, time.perf_counter() - began)
+
+    async def _keep(self, blobs: Mapping[str, Any]) -> None:
+        for key, value in blobs.items() if self._cache is not None else ():
+            if len(value["data"]) <= _QUICK:
+                self._cache.keep(key, value)
+            else:  # to pack megabytes takes a while, in which other runs go on
+                await asyncio.to_thread(self._cache.keep, key, value)
 
     def text(self, call: ToolCall) -> str:
         """What a model is shown of a call: at most `max_result_chars`, visibly cut in the middle."""
@@ -129,33 +176,37 @@ class Toolbox:
     def provenance(self) -> list[dict[str, Any]]:
         """What stood behind the calls, one dict a server.
 
-        ``name``, ``transport``, ``command`` (or URL), ``server_info`` and ``protocol`` as the
-        server gave them, ``n_tools`` and ``tools_sha256`` of all the tools it lists, and ``death``
-        where it ended before it was told to.
+        ``name``, ``transport``, ``command`` (or URL) as written, ``resolved``: the program's absolute
+        path (``~`` for the home folder) and its arguments as written; ``package`` and
+        ``package_version`` where they are known (`mcpeval.servers.origins`), ``server_info`` and
+        ``protocol`` as the server gave them, ``n_tools`` and ``tools_sha256`` of all the tools it
+        lists, ``shown_sha256`` of those that the model is shown, as it is shown them; ``shared``, and
+        ``death`` where it ended before it was told to.
         """
-        return [_provenance(connection) for connection in self._connections.values()]
+        return [self._provenance(connection) for connection in self._connections.values()]
 
-
-def _provenance(connection: Connection) -> dict[str, Any]:
-    tools = sorted(connection.tools, key=lambda tool: tool["name"])
-    known = {
-        "name": connection.server.name,
-        "transport": connection.server.transport,
-        "command": connection.server.shown,
-        "server_info": connection.info.get("serverInfo"),
-        "protocol": connection.info.get("protocolVersion"),
-        "n_tools": len(tools),
-        "tools_sha256": hashlib.sha256(json.dumps(tools, sort_keys=True).encode()).hexdigest(),
-    }
-    return known if connection.death is None else {**known, "death": connection.death}
+    def _provenance(self, connection: Connection) -> dict[str, Any]:
+        server = connection.server
+        shown = [tool for tool in self.tools if self._homes[tool["function"]["name"]][0] == server.name]
+        known = {
+            **connection.origin,
+            "server_info": connection.info.get("serverInfo"),
+            "protocol": connection.info.get("protocolVersion"),
+            "n_tools": len(connection.tools),
+            "shown_sha256": sha256(shown),
+            "shared": server.share,
+        }
+        return known if connection.death is None else {**known, "death": connection.death}
 
 
 def _offered(connection: Connection, names: Sequence[str] | None) -> list[dict[str, Any]]:
     known = [tool["name"] for tool in connection.tools]
     for name in names or ():
-        if name not in known:
+        if name not in known and not any(fnmatchcase(tool, name) for tool in known):
             raise InputError(f"server {connection.server.name!r} has no tool {name!r}. {did_you_mean(name, known)}")
-    return [tool for tool in connection.tools if names is None or tool["name"] in names]
+    if names is None:
+        return connection.tools
+    return [tool for tool in connection.tools if any(tool["name"] == n or fnmatchcase(tool["name"], n) for n in names)]
 
 
 def aliases(homes: Sequence[tuple[str, str]]) -> list[str]:
