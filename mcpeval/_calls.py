@@ -56,6 +56,8 @@ class Completion:
     dropped : tuple of str
         Parameters that were asked for and not sent, because the model refuses them.
     logprobs : dict or None
+    failures : tuple of str
+        Why attempts before this answer failed, in order.
     """
 
     message: dict[str, Any]
@@ -64,6 +66,7 @@ class Completion:
     usage: Usage
     dropped: tuple[str, ...] = ()
     logprobs: Any = None
+    failures: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -77,15 +80,17 @@ class Completion:
         return said and not self.message.get("refusal") and self.finish_reason not in ("length", "content_filter")
 
     def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "dropped": list(self.dropped)}
+        data = {**asdict(self), "dropped": list(self.dropped)}
+        del data["failures"]  # they belong to the call that was made, not to its answer
+        return data
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Completion:
         return cls(**{**data, "usage": Usage.from_dict(data["usage"]), "dropped": tuple(data["dropped"])})
 
     def from_cache(self) -> Completion:
-        """The same answer when it is not paid for again."""
-        return replace(self, usage=self.usage.from_cache())
+        """The same answer when it is not paid for again, and nothing failed before it."""
+        return replace(self, usage=self.usage.from_cache(), failures=())
 
 
 @dataclass(frozen=True)
@@ -107,6 +112,8 @@ class Structured:
     dropped : tuple of str
     attempts : int
         Answers of the model, from the cache or not.
+    logprobs : dict or None
+        Of the last answer.
     """
 
     value: BaseModel | None
@@ -117,6 +124,7 @@ class Structured:
     model: str
     dropped: tuple[str, ...] = ()
     attempts: int = 1
+    logprobs: Any = None
 
 
 def plain(name: str, value: Any) -> Any:

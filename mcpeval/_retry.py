@@ -50,6 +50,9 @@ class Failure:
     status: int | None = None
     retry_after: float | None = None
 
+    def __str__(self) -> str:
+        return f"HTTP {self.status}: {self.text}" if self.status else self.text
+
 
 def read_failure(error: BaseException, now: float) -> Failure:
     """Read a LiteLLM (OpenAI-shaped) exception.

@@ -10,16 +10,26 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .agents import Agent, Workflow, chain, evaluator_optimizer, orchestrator, parallel, router
+from .agents import (
+    Agent,
+    External,
+    Workflow,
+    chain,
+    claude_code,
+    evaluator_optimizer,
+    orchestrator,
+    parallel,
+    router,
+)
 from .agents.base import ALIASES, FAMILIAR, STRATEGIES
 from .errors import FileError, InputError, did_you_mean
 from .tasks import read_tasks
 from .types import Task
 
 SUFFIXES = (".yaml", ".yml")
-KINDS = ("llm", "agent", "workflow", "benchmark")
-#: Where that package keeps its benchmarks; its files name tasks from there.
-LAYOUT = Path("mcpuniverse", "benchmark", "configs")
+KINDS = ("llm", "agent", "workflow", "benchmark", "collection")
+#: Where that package keeps its tasks: beside a benchmark file, and below the folder of its repository.
+LAYOUTS = (Path("task_configs"), Path("mcpuniverse", "benchmark", "configs"))
 
 #: The prefix of a LiteLLM string, by the type of a model.
 PROVIDERS = {
@@ -34,6 +44,8 @@ MODEL_KEYS = {"base_url": "api_base", "ollama_url": "api_base", "reasoning": "re
 #: How a model is reached: not kept for another one.
 REACHED = ("api_base", "api_key", "api_version", "organization", "extra_headers")
 
+#: Types of agents that are command-line agents of ours.
+COMMANDS = {"claude-code": claude_code, "claude_code": claude_code}
 #: Types of agents that are strategies of ours under another name.
 STRATEGIES_OF = {"harmony_react": "react"}
 AGENT_KEYS = {
@@ -81,14 +93,14 @@ class Benchmark:
     Attributes
     ----------
     tasks : list of Task
-    agents : list of Agent and Workflow
+    agents : list of Agent, External and Workflow
     description : str
     missing : tuple of str
         Tasks that the file names and that are not there.
     """
 
     tasks: list[Task]
-    agents: list[Agent | Workflow]
+    agents: list[Agent | External | Workflow]
     description: str = ""
     missing: tuple[str, ...] = ()
 
@@ -96,13 +108,13 @@ class Benchmark:
 def is_benchmark(path: str | os.PathLike) -> bool:
     """Whether a file is a benchmark: YAML whose documents have a ``kind``."""
     path = Path(path)
-    if path.suffix.lower() not in SUFFIXES or not path.is_file():
+    if path.suffix.lower() not in SUFFIXES or not os.path.isfile(path):
         return False
     return re.search(rb"^kind\s*:", path.read_bytes(), re.MULTILINE) is not None
 
 
 def read_benchmark(path: str | os.PathLike, *, model: str | None = None, **params: Any) -> Benchmark:
-    """Read a benchmark file: YAML documents of the kinds llm, agent, workflow and benchmark.
+    """Read a benchmark file: YAML documents of the kinds llm, agent, workflow, collection and benchmark.
 
     Parameters
     ----------
@@ -118,7 +130,7 @@ def read_benchmark(path: str | os.PathLike, *, model: str | None = None, **param
     -------
     Benchmark
         With the agents that the ``benchmark`` documents name; where there is none, with those that no
-        other agent or workflow of the file is made of.
+        other agent or workflow of the file is made of, and those of its collections.
 
     Raises
     ------
@@ -139,8 +151,13 @@ def read_benchmark(path: str | os.PathLike, *, model: str | None = None, **param
     no seed.  An agent that does not say how many iterations it may take gets 5 (``explore``: 15), as
     there.
 
-    A task is looked for beside the file, in the folders above it, and in that package's layout
-    (``mcpuniverse/benchmark/configs``) below each of them.  As there, the servers that a task names
+    A collection names a file of agents: ``{name: ..., config: agents.yaml}``.  Its agent has the name of
+    the collection; several have it before their own (``collection/agent``).  How many copies of it work
+    side by side (``number``), each with an account of its own (``context``), says nothing of the agent:
+    that is ``run(concurrency=...)``, and the environment of `read_servers`.
+
+    A task is looked for beside the file, in the folders above it, and in that package's layouts
+    (``task_configs``, ``mcpuniverse/benchmark/configs``) below each of them.  As there, the servers that a task names
     replace those of its agent, but for the agents of a workflow, which use their own and no others.
 
     Examples
@@ -153,7 +170,7 @@ def read_benchmark(path: str | os.PathLike, *, model: str | None = None, **param
     named: dict[str, list[str]] = {}
     for spec in book.benchmarks:
         named.setdefault(spec["agent"], []).extend(spec["tasks"])
-    agents = [book.agent(name, named=bool(named)) for name in named or book.mains()]
+    agents = [agent for name in named or book.mains() for agent in book.agents(name, named=bool(named))]
     lists = [_tasks(path, names, book.servers(agent)) for agent, names in named.items()]
     if any(tasks != lists[0] for tasks in lists[1:]):
         raise FileError(f"the agents {', '.join(named)} are given different tasks; give each benchmark a file", path)
@@ -202,7 +219,10 @@ def _spec(kind: str, given: Any, where: str, path: Path) -> dict[str, Any]:
     """A spec whose keys are known and whose values have the right types."""
     if kind == "benchmark":
         wanted = {"agent": str, "tasks": list, "description": str}
-        spec = {"description": "", **_known(given, wanted, where, path)}
+        spec = {"description": "", **_known(given, (*wanted, "benchmark_id"), where, path)}
+    elif kind == "collection":
+        wanted = {"name": str, "config": str, "number": int, "context": list}
+        spec = {"number": 1, "context": [], **_known(given, wanted, where, path)}
     else:
         wanted = {"name": str, "type": str, "config": dict}
         spec = {**_known(given, (*wanted, "is_main"), where, path)}
@@ -246,33 +266,60 @@ class _Book:
 
     def mains(self) -> list[str]:
         """The agents and workflows that no other one is made of; the main one alone, where one is marked."""
-        makers = {name: spec for name, (kind, spec) in self._specs.items() if kind != "llm"}
+        collections = [name for name, (kind, _) in self._specs.items() if kind == "collection"]
+        makers = {name: spec for name, (kind, spec) in self._specs.items() if kind in ("agent", "workflow")}
         marked = [name for name, spec in makers.items() if spec.get("is_main")]
         used = set()
         for spec in makers.values():
             for value in spec["config"].values():
                 used.update(value if isinstance(value, list) and all(isinstance(v, str) for v in value) else ())
                 used.update([value] if isinstance(value, str) else ())
-        return marked or [name for name in makers if name not in used]
+        return [*(marked or [name for name in makers if name not in used]), *collections]
 
-    def agent(self, name: str, *, named: bool) -> Agent | Workflow:
+    def agents(self, name: str, *, named: bool) -> list[Agent | External | Workflow]:
+        """The agent or workflow `name`, or the agents of that collection."""
+        kind, spec = self._find(name, ("agent", "workflow", "collection"), "a benchmark")
+        return self._collected(spec, named) if kind == "collection" else [self.agent(name, named=named)]
+
+    def _collected(self, spec: Mapping[str, Any], named: bool) -> list[Agent | External | Workflow]:
+        """The agents of the file that a collection names, under the collection's name."""
+        name, path = spec["name"], self.path.parent / spec["config"]
+        if not os.path.isfile(path):
+            raise FileError(f"collection {name!r}: config={spec['config']!r} is no file beside this one", self.path)
+        said = [key for key, usual in (("number", 1), ("context", [])) if spec[key] != usual]
+        self.without_effect += [f"{key} of collection {name!r}" for key in said]
+        book = _Book(path, self.model, self.params)
+        if any(kind == "collection" for kind, _ in book._specs.values()):
+            raise FileError(f"collection {name!r}: {spec['config']} has collections itself", self.path)
+        mains = book.mains()
+        found = [book.agent(main, named=named) for main in mains]
+        self.without_effect += book.without_effect
+        if len(found) == 1:
+            return [replace(found[0], name=name)]
+        return [replace(agent, name=f"{name}/{agent.name}") for agent in found]
+
+    def agent(self, name: str, *, named: bool) -> Agent | External | Workflow:
         """The agent or workflow `name`; where a benchmark names it, it is offered what the tasks name."""
         made = self._agent(name, ())
-        return self._agent(name, (), servers=None) if isinstance(made, Agent) and (named or not made.servers) else made
+        narrowed = not isinstance(made, Workflow) and (named or not made.servers)
+        return self._agent(name, (), servers=None) if narrowed else made
 
     def servers(self, name: str) -> list[dict[str, Any]]:
         """The servers that an agent's document names, for tasks that name none."""
-        kind, spec = self._find(name, ("agent", "workflow"), "a benchmark")
+        kind, spec = self._find(name, ("agent", "workflow", "collection"), "a benchmark")
         return self._servers(spec["config"], f"agent {name!r}") if kind == "agent" else []
 
     def _find(self, name: Any, kinds: Sequence[str], who: str) -> tuple[str, dict[str, Any]]:
         known = [known for known, (kind, _) in self._specs.items() if kind in kinds]
         if name not in known:
             hint = did_you_mean(name, known) if known else "The file has none."
-            raise FileError(f"{who}: there is no {' or '.join(kinds)} named {name!r}. {hint}", self.path)
+            what = f"{', '.join(kinds[:-1])} or {kinds[-1]}" if len(kinds) > 1 else kinds[0]
+            raise FileError(f"{who}: there is no {what} named {name!r}. {hint}", self.path)
         return self._specs[name]
 
-    def _agent(self, name: Any, inside: tuple[str, ...], who: str = "a benchmark", **more: Any) -> Agent | Workflow:
+    def _agent(
+        self, name: Any, inside: tuple[str, ...], who: str = "a benchmark", **more: Any
+    ) -> Agent | External | Workflow:
         """The agent or workflow `name`; `inside` are those that it is a part of."""
         if name in inside:
             raise FileError(f"{' -> '.join([*inside, name])}: an agent cannot be a part of itself", self.path)
@@ -284,16 +331,15 @@ class _Book:
             if spec["type"] == "workflow":
                 config = _known(spec["config"], ("workflow", "instruction"), where, self.path)
                 return replace(self._agent(config.get("workflow"), inside, where), name=name)
-            if len(inside) > 1 and any("tools" in server for server in self._servers(spec["config"], where)):
-                self.without_effect.append(f"{where}: the tools of its servers")
-            return self._simple_agent(spec, where, **more)
+            make = self._command_agent if spec["type"] in COMMANDS else self._simple_agent
+            return make(spec, where, **more)
         except FileError:
             raise
         except InputError as error:
             raise FileError(f"{where}: {error}", self.path) from None
 
     def _simple_agent(self, spec: Mapping[str, Any], where: str, **more: Any) -> Agent:
-        types = [*STRATEGIES, *ALIASES, *STRATEGIES_OF]
+        types = [*STRATEGIES, *ALIASES, *STRATEGIES_OF, *COMMANDS, "workflow"]
         if spec["type"] not in types:
             raise FileError(f"{where}: type={spec['type']!r}. {did_you_mean(spec['type'], types)}", self.path)
         strategy = STRATEGIES_OF.get(spec["type"], spec["type"])
@@ -303,9 +349,20 @@ class _Book:
         settings = {AGENT_KEYS[key]: value for key, value in config.items() if key in AGENT_KEYS and value is not None}
         if strategy != "basic":
             settings.setdefault("max_turns", MAX_TURNS.get(strategy, FEW_TURNS))
-        servers = [server["name"] for server in self._servers(config, where)]
+        settings["servers"] = _narrow(self._servers(config, where))
         model, params = self._llm(config.get("llm"), where)
-        return Agent(model, strategy, name=spec["name"], **{"servers": servers, **settings, **more}, **params)
+        return Agent(model, strategy, name=spec["name"], **{**settings, **more}, **params)
+
+    def _command_agent(self, spec: Mapping[str, Any], where: str, **more: Any) -> External:
+        """An agent that is a command of its own, which names a model in its own way, or takes its own."""
+        known = ("llm", "instruction", "system", "servers", "name", *WITHOUT_EFFECT)
+        config = _known(spec["config"], known, where, self.path)
+        self.without_effect += [key for key in WITHOUT_EFFECT if config.get(key)]
+        model = self.model if config.get("llm") is None else self._llm(config["llm"], where)[0]
+        servers = _narrow(self._servers(config, where))
+        system = config.get("instruction") or config.get("system")
+        model = model and model.removeprefix("anthropic/")
+        return COMMANDS[spec["type"]](model, spec["name"], **{"system": system, "servers": servers, **more})
 
     def _workflow(self, spec: Mapping[str, Any], where: str, inside: tuple[str, ...]) -> Workflow:
         types = [*WORKFLOWS, *WORKFLOW_ALIASES]
@@ -366,6 +423,13 @@ class _Book:
         return servers
 
 
+def _narrow(servers: Sequence[Mapping[str, Any]]) -> Any:
+    """The servers of an agent: their names, or the only tools of each where some are named."""
+    if any("tools" in server for server in servers):
+        return {server["name"]: server.get("tools") for server in servers}
+    return [server["name"] for server in servers]
+
+
 # --- tasks --------------------------------------------------------------------------------------
 
 
@@ -387,7 +451,7 @@ def _tasks(
 
 def _resolved(path: Path, name: str) -> Path | None:
     for folder in path.absolute().parents:
-        for base in (folder, folder / LAYOUT):
-            if (base / name).is_file():
+        for base in (folder, *(folder / layout for layout in LAYOUTS)):
+            if os.path.isfile(base / name):  # not is_file(), which raises where a name is too long
                 return base / name
     return None

@@ -25,6 +25,7 @@ RUN_COLUMNS: dict[str, str] = {
     "question": "str",
     "reference": "object",
     "output": "str",
+    "well_formed": "boolean",
     "messages": "object",
     "tool_calls": "object",
     "status": "str",
@@ -37,11 +38,17 @@ RUN_COLUMNS: dict[str, str] = {
     "cost_usd": "float64",
     "seconds": "float64",
     "cached": "bool",
+    "spans": "object",
     "metadata": "object",
 }
 
 #: What a task may bring along; these columns are there where some task has them.
-TASK_COLUMNS: dict[str, str] = {"evaluators": "object", "tags": "object", "expected_tool_calls": "object"}
+TASK_COLUMNS: dict[str, str] = {
+    "evaluators": "object",
+    "tags": "object",
+    "expected_tool_calls": "object",
+    "key_points": "object",
+}
 
 #: The columns that say which run a score belongs to.
 RUN_KEYS: tuple[str, ...] = ("run_id", "task_id", "category", "agent", "model", "trial")

@@ -1,23 +1,18 @@
 """Calls to language models: `complete` for a message, `structured` for a checked value.
 
-The only module that imports LiteLLM and Instructor, and only when an answer is not in the cache:
-importing LiteLLM costs seconds. One layer of retries, one cache, one count of what was paid.
+LiteLLM and Instructor (`mcpeval._clients`) are loaded only when an answer is not in the cache, for that
+takes seconds. One layer of retries, one cache, one count of what was paid.
 """
 
 from __future__ import annotations
 
 import asyncio
 import copy
-import importlib
 import json
-import logging
-import os
 import re
-import threading
 import time
-import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, suppress
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import cache as memo
 from functools import lru_cache
@@ -26,6 +21,10 @@ from typing import TYPE_CHECKING, Any
 from . import local
 from ._calls import ADDRESS, Completion, Request, Structured, is_secret, plain, shared, without_secrets
 from ._calls import model_identity as model_identity
+from ._clients import instructor as _instructor
+from ._clients import litellm as _litellm
+from ._clients import loaded as _loaded
+from ._clients import unlogged
 from ._fork import watch
 from ._retry import Failure, pause, read_failure
 from .caching import MISSING, Cache
@@ -115,10 +114,10 @@ async def complete(
     for name in params:
         if name in _OURS:
             raise InputError(f"{name}= is not for mcpeval's calls; use {_OURS[name]}")
-    if local.is_local(model):
-        params = {**local.PARAMS, "seed": sample, **params}
     form = {"tools": tools, "tool_choice": tool_choice, "response_format": response_format}
     sent = [plain("messages", list(messages)), plain("tools, tool_choice and response_format", form)]
+    if local.is_local(model):
+        params = {**local.PARAMS, "seed": local.seed(sent[0], sample), **params}
     request = Request(model, *sent, dict(params), sample, timeout, deadline, retries, max_wait)
     if cache is None:
         return await _ask(request)
@@ -143,6 +142,7 @@ async def _ask(request: Request) -> Completion:
     await _loaded(_litellm)
     check_models([request.model], **request.params)
     spent, last, refused = Usage(), None, _refused(request)
+    failures: list[str] = []
     async with AsyncExitStack() as stack:
         address = await _address(request, stack)
         try:
@@ -153,7 +153,8 @@ async def _ask(request: Request) -> Completion:
                         spent += answer.usage
                         if last is None:
                             dropped = tuple(name for name in refused if name in request.params)
-                            return replace(answer, usage=spent, dropped=dropped)
+                            return replace(answer, usage=spent, dropped=dropped, failures=tuple(failures))
+                    failures.append(without_secrets(str(last), request.params))
                     wait = pause(attempt, last.retry_after, request.max_wait)
                     if not last.again or attempt == request.retries:
                         break
@@ -165,8 +166,7 @@ async def _ask(request: Request) -> Completion:
         except TimeoutError:
             before = f"; before that: {last.text}" if last else ""
             last = Failure(f"no answer within deadline={request.deadline:g} s{before}", "timeout")
-    http = f"HTTP {last.status}: " if last.status else ""
-    text = without_secrets(f"{request.model}: {http}{last.text}", request.params)
+    text = without_secrets(f"{request.model}: {last}", request.params)
     raise ModelError(text, error_class=last.error_class, status_code=last.status, usage=spent)
 
 
@@ -197,7 +197,8 @@ async def _attempt(
         async with asyncio.timeout(request.timeout):
             # num_retries is LiteLLM's own loop, max_retries that of the OpenAI client below it
             sent |= {**address, "timeout": request.timeout, "num_retries": 0, "max_retries": 0}
-            raw = await litellm.acompletion(messages=copy.deepcopy(request.messages), **sent)
+            with unlogged(request.params):
+                raw = await litellm.acompletion(messages=copy.deepcopy(request.messages), **sent)
     except TimeoutError:
         return None, Failure(f"no answer within timeout={request.timeout:g} s", "timeout", again=True)
     except openai.OpenAIError as error:
@@ -214,8 +215,7 @@ _refusals: dict[tuple[str, str], list[str]] = {}
 
 def _refused(request: Request) -> list[str]:
     """The parameters that a model was seen to refuse; shared, so that only its first call finds out."""
-    base = request.params.get("api_base") or request.params.get("base_url")
-    return _refusals.setdefault((request.model, str(base)), [])
+    return _refusals.setdefault((request.model, str([request.params.get(name) for name in ADDRESS])), [])
 
 
 def _refusal(error: Exception, sent: Mapping[str, Any]) -> str | None:
@@ -228,14 +228,12 @@ def _refusal(error: Exception, sent: Mapping[str, Any]) -> str | None:
 
 def _read(raw: Any, model: str, seconds: float) -> Completion:
     """A LiteLLM response as plain values; empty where it has no choices."""
-    usage = getattr(raw, "usage", None)
-    counts = (getattr(usage, "prompt_tokens", None), getattr(usage, "completion_tokens", None))
+    counts = [getattr(getattr(raw, "usage", None), f"{kind}_tokens", None) for kind in ("prompt", "completion")]
     known = any(counts)  # LiteLLM gives 0 and 0 where the provider did not say
     cost = 0.0 if local.is_local(model) else raw._hidden_params.get("response_cost") if known else None
-    tokens = counts if known else (None, None)
     # llama.cpp names a model by the path of its file, which is this machine's affair.
     name = model if local.is_local(model) else str(raw.model)
-    used = Usage(*tokens, cost_usd=cost, seconds=seconds, calls=1)
+    used = Usage(*(counts if known else (None, None)), cost_usd=cost, seconds=seconds, calls=1)
     if not raw.choices:
         return Completion({"role": "assistant", "content": None}, None, name, used)
     choice = raw.choices[0]
@@ -314,7 +312,7 @@ async def structured(
     last = answers[-1]
     dropped = tuple(dict.fromkeys(name for a in answers for name in a.dropped))
     status, why = ("ok", None) if error is None else ("unparsed", str(error))
-    return Structured(value, status, _said(last), why, usage, last.model, dropped, len(answers))
+    return Structured(value, status, _said(last), why, usage, last.model, dropped, len(answers), last.logprobs)
 
 
 def _refuse_unusable(model: str, answer: Completion) -> None:
@@ -353,6 +351,13 @@ def _as_openai(answer: Completion) -> Any:
     return ChatCompletion.model_validate({**head, "choices": [choice], "usage": usage})
 
 
+@memo
+def _parse_errors() -> tuple[type[Exception], ...]:
+    from pydantic import ValidationError
+
+    return ValidationError, json.JSONDecodeError, _instructor().core.exceptions.ResponseParsingError
+
+
 @lru_cache(maxsize=256)
 def _prepared(response_model: type[BaseModel]) -> type[BaseModel]:
     """Instructor's subclass of a response model, made once, with its schema made once."""
@@ -360,22 +365,6 @@ def _prepared(response_model: type[BaseModel]) -> type[BaseModel]:
     schema = prepared.model_json_schema()
     prepared.model_json_schema = classmethod(lambda cls, *args, **kwargs: copy.deepcopy(schema))
     return prepared
-
-
-@memo
-def _instructor() -> Any:
-    _silence("instructor")
-    import instructor
-    import instructor.core.exceptions
-
-    return instructor
-
-
-@memo
-def _parse_errors() -> tuple[type[Exception], ...]:
-    from pydantic import ValidationError
-
-    return ValidationError, json.JSONDecodeError, _instructor().core.exceptions.ResponseParsingError
 
 
 # --- what is known of a model -----------------------------------------------------------------
@@ -432,12 +421,21 @@ def _providers() -> frozenset[str]:
 
 def price_known(model: str) -> bool:
     """Whether the price of a call is known, without any network."""
-    return local.is_local(model) or _info(model).get("input_cost_per_token") is not None
+    return prices(model) is not None
 
 
-def supports_response_schema(model: str) -> bool:
-    """Whether a model takes a JSON schema; True where nothing is known of it."""
-    return local.is_local(model) or bool(_info(model).get("supports_response_schema", True))
+def prices(model: str) -> tuple[float, float] | None:
+    """US dollars for a token of the prompt and for one of the answer; None where they are not known."""
+    costs = {"input_cost_per_token": 0.0} if local.is_local(model) else _info(model)
+    read, write = costs.get("input_cost_per_token"), costs.get("output_cost_per_token")
+    return None if read is None else (float(read), float(write or 0.0))
+
+
+def supports_response_schema(model: str, *, beside_tools: bool = False) -> bool:
+    """Whether a model takes a JSON schema; True where nothing is known of it. Beside tools, only OpenAI's own do."""
+    info = {} if local.is_local(model) else _info(model)  # an entry that does not say so is of an older model
+    known = not beside_tools or info.get("litellm_provider") in ("openai", "azure")
+    return known and bool(info.get("supports_response_schema", not info))
 
 
 def supports_tools(model: str) -> bool:
@@ -452,42 +450,3 @@ def _info(model: str) -> Mapping[str, Any]:
         return entries[model]
     bare = entries.get(name, {})
     return bare if bare.get("litellm_provider", "").startswith(provider) else {}
-
-
-# --- the libraries, quiet ---------------------------------------------------------------------
-
-
-async def _loaded(load: Callable[[], Any]) -> Any:
-    """A library whose import takes seconds, in which the loop goes on."""
-    return load() if load.cache_info().currsize else await asyncio.to_thread(load)
-
-
-def _import(name: str) -> None:
-    with suppress(Exception):  # the caller meets it again
-        importlib.import_module(name)
-
-
-@memo
-def _litellm() -> Any:
-    # Before the import: LiteLLM fetches its price map from the network else; prices are those of its version.
-    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-    # In a thread of its own: an interrupt in the midst of it would leave half a library, which importing
-    # it again does not mend.
-    thread = threading.Thread(target=_import, args=("litellm",), daemon=True)
-    thread.start()
-    thread.join()
-    import litellm
-
-    litellm.suppress_debug_info = True
-    litellm.telemetry = False
-    _silence("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
-    # LiteLLM makes its coroutine in a thread; a call cancelled meanwhile leaves it there, unharmed but reported.
-    warnings.filterwarnings("ignore", r"coroutine '\w+\.\w*completion\w*' was never awaited", RuntimeWarning)
-    return litellm
-
-
-def _silence(*loggers: str) -> None:
-    """What these libraries log is in the errors that are raised; LITELLM_LOG lets it be seen."""
-    if "LITELLM_LOG" not in os.environ:
-        for name in loggers:
-            logging.getLogger(name).setLevel(logging.CRITICAL)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from .errors import FileError, InputError
+from .preparing import check_steps
 from .types import Task
 
 SUFFIXES = (".json", ".jsonl")
@@ -34,7 +36,7 @@ def read_tasks(source: str | os.PathLike | Mapping | Task | Iterable) -> list[Ta
     ------
     FileError
         A file is missing, is not UTF-8 or not JSON, or holds what is not a task (a misspelt key,
-        no question); names the file, and the line where it is known.
+        no question, a clean-up that cannot be read); names the file, and the line where it is known.
     InputError
         Two tasks share an id, or `source` is none of the above.
 
@@ -56,9 +58,9 @@ def read_tasks(source: str | os.PathLike | Mapping | Task | Iterable) -> list[Ta
 def _read(source: Any, place: str) -> Iterator[tuple[Task, str]]:
     """The tasks of `source`, each with the place that an error would name."""
     if isinstance(source, Task):
-        yield source, place
+        yield check_steps(source), place
     elif isinstance(source, Mapping):
-        yield Task.from_dict(source), place
+        yield check_steps(Task.from_dict(source)), place
     elif isinstance(source, (str, os.PathLike)) and source != "":  # which would be the working folder
         for file in _files(Path(source)):
             yield from _read_file(file)
@@ -87,9 +89,11 @@ def _read_file(path: Path) -> Iterator[tuple[Task, str]]:
     read = _json_lines if path.suffix == ".jsonl" else _json_document
     for data, line, default_id in read(path, _text(path)):
         try:
-            task = Task.from_dict(data, default_id=default_id)
+            task = check_steps(Task.from_dict(data, default_id=default_id))
         except InputError as error:
             raise FileError(str(error), path, line) from None
+        if task.workdir is not None:
+            task = replace(task, workdir=str(path.absolute().parent / task.workdir))
         yield task, f"{path}, line {line}"
 
 

@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from difflib import get_close_matches
+from functools import cache as memo
 from typing import Any
 
 from .errors import InputError, did_you_mean
@@ -24,8 +25,13 @@ SCORE_STATUSES = ("ok", "error", "unparsed", "skipped", "budget")
 _SERVER_KEYS = ("name", "tools")
 
 
+@memo
+def _names(cls: type) -> frozenset[str]:
+    return frozenset(f.name for f in fields(cls))
+
+
 def _known(cls: type, data: Mapping[str, Any]) -> dict[str, Any]:
-    names = {f.name for f in fields(cls)}
+    names = _names(cls)
     return {key: value for key, value in data.items() if key in names}
 
 
@@ -119,6 +125,8 @@ class ToolCall:
     error : str or None
         What the model was told instead of a result, where there is none.
     seconds : float
+    denied : bool
+        Whether the permissions of the run forbade the call, which was not made.
     """
 
     server: str | None
@@ -128,9 +136,11 @@ class ToolCall:
     is_error: bool = False
     error: str | None = None
     seconds: float = 0.0
+    denied: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        return {f.name: getattr(self, f.name) for f in fields(self)}
+        """Plain JSON; ``denied`` is in it only where it is true."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "denied" or self.denied}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ToolCall:
@@ -148,6 +158,8 @@ class Task:
     id : str
         Unique within a run.
     question : str
+        ``{{VAR}}`` in it stands for a variable of the environment, where that is there and by its name
+        no secret.
     category : str
     output_format : dict, list, str or None
         The form the answer should have; shown to the agent.
@@ -161,6 +173,13 @@ class Task:
         The right answer, where there is one.
     expected_tool_calls : list of dict or None
     tags : list of str
+    prepares, cleanups : list of dict
+        What is done before the agent begins and after it has ended (`mcpeval.preparing`):
+        ``{"prepare_func", "prepare_args"}`` names a registered function or, with ``"server"``, a tool;
+        ``{"server", "tool", "cleanup_func", "cleanup_args"}`` is made after each call of that tool.
+    workdir : str or None
+        A folder of which each run gets a fresh copy; ``{{WORKDIR}}`` names the copy in the question,
+        in prepares and clean-ups, and in definitions of servers.  In a file, relative to that file.
     extra : dict
         Every other key of the file.
     """
@@ -175,6 +194,9 @@ class Task:
     reference: Any = None
     expected_tool_calls: Sequence[Mapping[str, Any]] | None = None
     tags: Sequence[str] = ()
+    prepares: Sequence[Mapping[str, Any]] = ()
+    cleanups: Sequence[Mapping[str, Any]] = ()
+    workdir: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -186,7 +208,9 @@ class Task:
         if not isinstance(self.use_specified_server, bool):
             given = self.use_specified_server
             raise InputError(f"task {self.id!r}: use_specified_server={given!r} should be true or false")
-        for name in ("mcp_servers", "evaluators", "tags", "expected_tool_calls"):
+        if not isinstance(self.workdir, str | None) or self.workdir == "":
+            raise InputError(f"task {self.id!r}: workdir={self.workdir!r} should be the path of a folder")
+        for name in ("mcp_servers", "evaluators", "tags", "expected_tool_calls", "prepares", "cleanups"):
             value = getattr(self, name)
             if isinstance(value, (str, Mapping)) or not isinstance(value, Sequence | None):
                 raise InputError(f"task {self.id!r}: {name}={value!r} should be a list")
@@ -244,6 +268,8 @@ class Run:
     messages : list of dict
         OpenAI chat messages, as sent and received.
     tool_calls : list of ToolCall
+    spans : list of dict
+        What was done, and when (`mcpeval.tracing.Span.to_dict`); `mcpeval.spans` makes a frame of them.
     status : {"ok", "error"}
     error, error_class : str or None
         What ended the run, and its kind: ``model``, ``bad_json``, ``turn_limit``, ``context``,
@@ -267,11 +293,12 @@ class Run:
     usage: Usage = Usage()
     seconds: float = 0.0
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    spans: Sequence[Mapping[str, Any]] = ()
 
     def __post_init__(self) -> None:
         if self.status not in RUN_STATUSES:
             raise InputError(f"Run: status={self.status!r}. {did_you_mean(self.status, RUN_STATUSES)}")
-        for name, kind in (("messages", Mapping), ("tool_calls", ToolCall)):
+        for name, kind in (("messages", Mapping), ("tool_calls", ToolCall), ("spans", Mapping)):
             if not _is_list_of(getattr(self, name), kind):
                 expected = "dicts" if kind is Mapping else "ToolCall"
                 raise InputError(f"Run: {name}={getattr(self, name)!r:.200} should be a list of {expected}")
@@ -286,6 +313,7 @@ class Run:
             "tool_calls": [c.to_dict() for c in self.tool_calls],
             "usage": self.usage.to_dict(),
             "metadata": dict(self.metadata),
+            "spans": [dict(span) for span in self.spans],
         }
 
     @classmethod

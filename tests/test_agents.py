@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 import threading
+from dataclasses import replace
 
 import jsonschema
 import pytest
@@ -126,7 +127,16 @@ def test_basic_sends_the_question_and_the_form_of_the_answer():
     form = {"city": "<CITY>", "population": "<NUMBER>"}
     row, requests = play(["Paris"], "basic", {"id": "t", "question": "Largest city of France?", "output_format": form})
     asked = f'Largest city of France?\n\n{FORM}\n{{"city": "<CITY>", "population": "<NUMBER>"}}'
-    assert requests == [{"model": "scripted", "messages": [{"role": "user", "content": asked}]}]
+    any_of = {"type": ["string", "number", "boolean"]}
+    schema = {
+        "type": "object",
+        "required": ["city", "population"],
+        "additionalProperties": False,
+        "properties": {"city": any_of, "population": any_of},
+    }
+    form = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
+    asked = [{"role": "user", "content": asked}]
+    assert requests == [{"model": "scripted", "messages": asked, "response_format": form}]
     assert row["messages"] == [*requests[0]["messages"], {"role": "assistant", "content": "Paris"}]
     assert (row["output"], row["status"], row["turns"], row["n_tool_calls"]) == ("Paris", "ok", 1, 0)
     assert (row["tokens_in"], row["tokens_out"]) == (10, 5)
@@ -688,3 +698,36 @@ def test_a_run_that_is_none_is_in_its_row_and_the_others_are_kept():
     assert runs["error"][0] == "InputError: Run: messages='abc' should be a list of dicts"
     with pytest.raises(InputError, match="Did you mean 'ok'"):
         Run("x", status="okk")
+
+
+# --- made of another ------------------------------------------------------------------------------
+
+
+def test_an_agent_is_made_of_another_by_replace_with_its_parameters():
+    agent = Agent("openai/gpt-4.1-mini", "explore", servers={"toy": ["add"]}, memory=True, temperature=0, seed=1)
+    other = replace(agent, name="other", temperature=1)
+    assert (other.name, other.params) == ("other", {"temperature": 1, "seed": 1})
+    assert replace(agent, name="other").fingerprint == agent.fingerprint
+    assert replace(agent, params={"seed": 2}).params == {"seed": 2}
+    assert as_agent(agent, "other").params == agent.params
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"params": 3}, "params=3 should be a dict"),
+        ({"params": {"temprature": 0}}, "Did you mean 'temperature'?"),
+        ({"memroy": True}, "Did you mean 'memory'?"),
+        ({"name": " "}, "name=' ' should not be empty"),
+        ({"servers": {1: ["add"]}}, "should be names of tools"),
+    ],
+)
+def test_what_of_an_agent_cannot_be_meant_is_refused_when_it_is_written(more, said):
+    with pytest.raises(InputError, match=re.escape(said)):
+        Agent("openai/gpt-4.1-mini", **more)
+
+
+def test_a_script_that_fails_is_said_and_not_tried_again():
+    row, requests = play(lambda body: 1 / 0)
+    assert row["error_class"] == "model" and "the script failed: ZeroDivisionError" in row["error"]
+    assert len(requests) == 1

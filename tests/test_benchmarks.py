@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import pytest
 
 import mcpeval
 from mcpeval import Agent, read_benchmark, run
-from mcpeval.agents import chain, evaluator_optimizer, orchestrator, parallel, router
+from mcpeval.agents import chain, claude_code, evaluator_optimizer, orchestrator, parallel, router
 from mcpeval.benchmarks import PROVIDERS, is_benchmark
 from mcpeval.cli import main
 from mcpeval.errors import FileError
 from mcpeval.interop.judge_llm import is_config
 from mcpeval.testing import ScriptedModel, toy_server
 
+ROOT = Path(__file__).resolve().parents[1]
 LLM = "kind: llm\nspec: {name: m, type: openai, config: {model_name: gpt-4.1-mini}}\n---\n"
 AGENT = "kind: agent\nspec: {name: a, type: basic, config: {llm: m}}\n---\n"
 BENCHMARK = "kind: benchmark\nspec: {description: d, agent: a, tasks: [tasks/one.json]}\n"
@@ -124,6 +127,30 @@ def test_a_file_without_a_benchmark_has_the_agents_that_no_other_is_made_of(conf
     assert (found.tasks, found.description) == ([], "")
     [alone] = quiet(tests / "collection" / "agent-1.yaml").agents
     assert (alone.name, alone.servers, alone.strategy) == ("ReAct-agent", ("weather",), "react")
+
+
+def test_a_collection_is_the_agents_of_its_files_under_its_own_name(conformance):
+    path = conformance / "data" / "mcpuniverse_tasks" / "tests" / "data" / "collection" / "agent-collection.yaml"
+    said = "without effect here: number of collection 'agent-collection-1', context of collection 'agent-collection-3'"
+    with pytest.warns(UserWarning, match=said):
+        found = read_benchmark(path)
+    about = [(agent.name, agent.strategy, agent.servers, agent.model) for agent in found.agents]
+    assert about == [
+        ("agent-collection-1", "react", ("weather",), "openai/gpt-4o"),
+        ("agent-collection-2", "basic", None, "openai/gpt-4o"),
+        ("agent-collection-3", "react", ("github",), "openai/gpt-4o"),
+    ]
+    assert found.tasks == []
+
+
+def test_a_command_line_agent_is_started_by_its_command(conformance):
+    path = conformance / "data" / "mcpuniverse_tasks" / "tests" / "data" / "config" / "claude_code.yaml"
+    [agent] = quiet(path).agents
+    assert agent == claude_code(None, "agent-1", system="You are an agent for weather forecast", servers=["weather"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        [other] = read_benchmark(path, model="anthropic/claude-sonnet-4-5").agents
+    assert other.model == "claude-sonnet-4-5"
 
 
 def test_that_packages_own_name_for_a_model_is_translated(configs):
@@ -238,6 +265,41 @@ def test_several_agents_at_the_same_tasks_are_one_benchmark_and_at_others_are_no
         read(folder, text + BENCHMARK.replace("agent: a", "agent: b").replace("one.json", "two.json"))
 
 
+def test_a_benchmark_can_name_a_collection(folder):
+    (folder / "agents.yaml").write_text(LLM + AGENT + AGENT.replace("name: a", "name: b"))
+    collection = "kind: collection\nspec: {name: team, config: agents.yaml, number: 1}\n---\n"
+    found = read(folder, collection + BENCHMARK.replace("agent: a", "agent: team, benchmark_id: mine"))
+    assert [agent.name for agent in found.agents] == ["team/a", "team/b"]
+    assert [task.id for task in found.tasks] == ["one"]
+
+
+@pytest.mark.parametrize("agents", [AGENT, AGENT + AGENT.replace("name: a", "name: b")])
+def test_an_agent_of_a_collection_keeps_the_parameters_of_its_model(folder, agents):
+    model = LLM.replace("gpt-4.1-mini", "gpt-4.1-mini, temperature: 0.5, max_tokens: 9")
+    (folder / "agents.yaml").write_text(model + agents)
+    found = read(folder, "kind: collection\nspec: {name: team, config: agents.yaml}\n")
+    assert [agent.params for agent in found.agents] == [{"temperature": 0.5, "max_tokens": 9}] * agents.count("kind:")
+
+
+def test_a_name_that_is_too_long_for_a_file_is_one_that_is_not_there(folder):
+    name = "x" * 5000
+    with pytest.warns(UserWarning, match="1 of its tasks are not there"):
+        found = read(folder, LLM + AGENT + BENCHMARK.replace("tasks/one.json", name))
+    assert (found.tasks, found.missing) == ([], (name,))
+    with pytest.raises(FileError, match="is no file beside this one"):
+        read(folder, f"kind: collection\nspec: {{name: team, config: {name}}}\n")
+    assert not is_benchmark(f"{name}.yaml")
+
+
+def test_agents_of_a_workflow_keep_the_only_tools_of_their_servers(folder):
+    config = "{llm: m, servers: [{name: toy, tools: [add]}, other]}"
+    flow = "kind: workflow\nspec: {name: w, type: chain, config: {agents: [a]}}\n---\n"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        [made] = read(folder, LLM + AGENT.replace("basic", "react").replace("{llm: m}", config) + flow).agents
+    assert made.agents[0].servers == {"toy": ("add",), "other": None}
+
+
 def test_tasks_are_found_beside_the_file_above_it_and_in_that_packages_layout(folder):
     deep = folder / "deep" / "er"
     deep.mkdir(parents=True)
@@ -247,6 +309,10 @@ def test_tasks_are_found_beside_the_file_above_it_and_in_that_packages_layout(fo
     (layout / "three.json").write_text('{"question": "Three?"}')
     found = read(deep, LLM + AGENT + BENCHMARK.replace("tasks/one", "dummy/three"))
     assert [task.question for task in found.tasks] == ["Three?"]
+    (deep / "task_configs").mkdir()
+    (deep / "task_configs" / "four.json").write_text('{"question": "Four?"}')
+    found = read(deep, LLM + AGENT + BENCHMARK.replace("tasks/one", "four"))
+    assert [task.question for task in found.tasks] == ["Four?"]
 
 
 # --- what is wrong ------------------------------------------------------------------------------
@@ -275,7 +341,14 @@ def test_tasks_are_found_beside_the_file_above_it_and_in_that_packages_layout(fo
             LLM + AGENT.replace("llm: m", "llm: m, servers: [{name: toy, permissions: [{tool: x, action: reject}]}]"),
             "permissions are not taken from a benchmark file",
         ),
-        (LLM + AGENT + BENCHMARK.replace("agent: a", "agent: b"), "there is no agent or workflow named 'b'"),
+        (
+            LLM + AGENT + BENCHMARK.replace("agent: a", "agent: b"),
+            "there is no agent, workflow or collection named 'b'",
+        ),
+        ("kind: collection\nspec: {name: c, config: none.yaml}", "config='none.yaml' is no file beside this one"),
+        ("kind: collection\nspec: {name: c, config: x, nmber: 2}", "unknown key 'nmber'. Did you mean 'number'?"),
+        ("kind: collection\nspec: {name: c, config: bench.yaml}", "collection 'c': bench.yaml has collections itself"),
+        (LLM + AGENT.replace("basic", "claude-cod"), "type='claude-cod'. Did you mean 'claude-code'?"),
         (LLM + AGENT + BENCHMARK.replace("tasks:", "task:"), "unknown key 'task'. Did you mean 'tasks'?"),
         (LLM + AGENT + BENCHMARK.replace("[tasks/one.json]", "[7]"), "tasks should be paths"),
         (
@@ -355,7 +428,53 @@ def test_what_a_benchmark_says_itself_is_refused_beside_it(folder, capsys):
     (folder / "bench.yaml").write_text(LLM + AGENT + BENCHMARK)
     assert main(["run", str(folder / "bench.yaml"), "--strategy", "react"]) == 2
     assert "--strategy is said in the benchmark itself" in capsys.readouterr().err
-    assert main(["run", str(folder / "bench.yaml"), "--trust"]) == 2
+    assert main(["run", str(folder / "bench.yaml"), "--compat", "judge-llm"]) == 2
+
+
+def test_what_belongs_to_a_task_is_done_by_the_command_and_by_run_alike_and_remote_services_need_trust(
+    folder, monkeypatch, capsys
+):
+    """Prepares, clean-ups and a working folder; the service is a real MCP server over HTTP on loopback."""
+    (folder / "tasks" / "seed").mkdir()
+    (folder / "tasks" / "seed" / "a.txt").write_text("first")
+    about = {
+        "question": "What is in {{WORKDIR}}?",
+        "mcp_servers": ["toy"],
+        "workdir": "seed",
+        "prepares": [{"server": "remote", "tool": "note", "arguments": {"text": "in {{WORKDIR}}"}}],
+        "cleanups": [{"server": "remote", "cleanup_func": "boom", "cleanup_args": {"message": "left as it is"}}],
+    }
+    (folder / "tasks" / "one.json").write_text(json.dumps(about))
+    (folder / "bench.yaml").write_text(LLM + AGENT.replace("basic", "function-call") + BENCHMARK)
+    toy = {"command": sys.executable, "args": ["-c", TOY]}
+    command = [sys.executable, "-m", "tests.bad_server", "http"]
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as remote,
+        ScriptedModel(script) as model,
+    ):
+        try:
+            servers = {"toy": toy, "remote": {"url": f"http://127.0.0.1:{int(remote.stdout.readline())}/mcp"}}
+            (folder / "servers.json").write_text(json.dumps(servers))
+            monkeypatch.setenv("OPENAI_API_KEY", "none")
+            out, base = folder / "runs.parquet", f"api_base={model.params['api_base']}"
+            given = ["run", str(folder / "bench.yaml"), "--model", "openai/other", "--trials", "2", "--param", base]
+            given += ["--servers", str(folder / "servers.json"), "--out", str(out), "--cache", str(folder / "c")]
+            assert main(given) == 2
+            assert "may call a remote service, which run() does only with trust=True" in capsys.readouterr().err
+            assert model.requests == []
+            assert main([*given, "--trust", "--keep-workdirs", str(folder / "kept")]) == 0
+            found = read_benchmark(folder / "bench.yaml", model="openai/other", api_base=model.params["api_base"])
+            runs = run(found.tasks, found.agents, trials=2, servers=servers, cache=folder / "d", trust=True)
+        finally:
+            remote.terminate()
+    read = mcpeval.read_runs(out)
+    same = ["run_id", "task_id", "agent", "trial", "question", "output", "messages", "n_tool_calls", "status"]
+    assert read[same].to_dict("records") == runs[same].to_dict("records")
+    said = ["prepares", "cleanups", "workdir"]
+    assert [{k: m[k] for k in said} for m in read["metadata"]] == [{k: m[k] for k in said} for m in runs["metadata"]]
+    assert runs["metadata"][0]["cleanups"][0]["error"].endswith("left as it is")
+    assert runs["n_tool_calls"].tolist() == [1, 1]
+    assert sorted(path.name for path in (folder / "kept").iterdir()) == sorted(runs["run_id"])
 
 
 def test_a_workflow_of_a_file_runs(folder):

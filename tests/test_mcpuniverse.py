@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from mcpeval.errors import InputError
-from mcpeval.interop.mcpuniverse import cleanup_arguments, use_functions
+from mcpeval.interop.mcpuniverse import use_functions
+from mcpeval.preparing import cleanup_arguments
 from tests.conftest import CONFORMANCE
 
 PYTHON = os.environ.get("MCPEVAL_MCPUNIVERSE_PYTHON")

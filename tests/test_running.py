@@ -53,6 +53,8 @@ def steady(frame):
         row["metadata"] = {k: v for k, v in row["metadata"].items() if k not in ("started", "saved_usd")}
         for call in row["tool_calls"]:
             del call["seconds"]
+        changing = ("start", "seconds", "cost_usd", "saved_usd", "cached")
+        row["spans"] = [{k: v for k, v in span.items() if k not in changing} for span in row["spans"]]
     return rows
 
 
@@ -444,6 +446,77 @@ def test_a_run_that_is_all_cached_loads_neither_litellm_nor_mcp(agent, endpoint,
     assert endpoint.count == 2
 
 
+# --- the time limit of a run --------------------------------------------------------------------
+
+
+def test_a_run_over_its_time_is_a_row_with_all_it_did_until_then(agent, endpoint):
+    run(questions(1), agent(), cache=False)  # the model library is loaded once, and takes its time
+    endpoint.script(lambda body: (0, {}, "hang") if len(body["messages"]) > 1 else None)
+    tasks = questions(1, mcp_servers=ECHO)
+    row = run(tasks, agent("tools"), servers={"toy": toy_server}, cache=False, timeout=1.5).iloc[0]
+    assert (row["status"], row["error_class"]) == ("error", "timeout")
+    assert row["error"] == "the run was not over within timeout=1.5 s" and row["metadata"]["timeout"] == 1.5
+    assert [message["role"] for message in row["messages"]] == ["user", "assistant", "tool"]
+    assert row["n_tool_calls"] == 1 and row["tokens_in"] == 100
+    assert [(span["kind"], span.get("error_class")) for span in row["spans"]] == [
+        ("agent", "timeout"),
+        ("llm", None),
+        ("tool", None),
+        ("llm", "unfinished"),
+    ]
+
+
+def test_a_run_over_its_time_is_not_kept_and_one_that_is_kept_has_no_limit(agent, endpoint, cache):
+    endpoint.script(lambda body: (0, {}, "hang"))
+    assert run(questions(1), agent(), cache=cache, timeout=0.3)["error_class"].tolist() == ["timeout"]
+    endpoint.script(None)
+    endpoint.reset()
+    again = run(questions(1), agent(), cache=cache)
+    assert again["status"].tolist() == ["ok"] and again["cached"].tolist() == [False] and endpoint.count == 1
+    assert run(questions(1), agent(), cache=cache, timeout=1e-9)["cached"].tolist() == [True]
+
+
+def test_a_plain_function_and_an_agent_that_takes_no_notice_are_ended_by_the_time_limit():
+    stop = threading.Event()
+
+    def plain(task, session):
+        stop.wait(60)
+
+    async def deaf(task, session):
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            return "too late"
+
+    async def breaks(task, session):
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            raise ValueError("because of that") from None
+
+    def quick(task, session):
+        return "in time"
+
+    frame = run("Is it so?", [plain, deaf, breaks, quick], cache=False, timeout=0.5)
+    stop.set()
+    assert frame["error_class"].tolist()[:3] == ["timeout"] * 3
+    assert frame["status"].tolist() == ["error"] * 3 + ["ok"] and frame["output"][3] == "in time"
+
+
+def test_an_agent_s_own_time_limit_is_not_taken_for_that_of_the_run():
+    async def mine(task, session):
+        async with asyncio.timeout(0.01):
+            await asyncio.sleep(60)
+
+    row = run("Is it so?", mine, cache=False, timeout=60).iloc[0]
+    assert (row["error_class"], row["error"]) == ("harness", "TimeoutError: ")
+
+
+def test_a_server_that_hangs_at_start_is_ended_by_the_time_limit_of_the_run():
+    row = run("Is it so?", lambda task, session: "x", servers={"toy": bad("hang")}, cache=False, timeout=1).iloc[0]
+    assert row["error_class"] == "timeout"
+
+
 # --- interrupts and notebooks -------------------------------------------------------------------
 
 
@@ -509,3 +582,18 @@ def test_a_frame_of_tasks_with_a_missing_question_or_a_column_twice_is_refused()
     twice = pd.DataFrame([["What?", "Who?"]], columns=["question", "question"])
     with pytest.raises(InputError, match="the column 'question' more than once"):
         run(twice, lambda task, session: "x", cache=False)
+
+
+@pytest.mark.parametrize("name", ["trust", "replay"])
+@pytest.mark.parametrize("value", ["no", None, 1])
+def test_what_is_neither_true_nor_false_is_not_taken_for_true(name, value):
+    with pytest.raises(InputError, match=f"run: {name}="):
+        run(["What is 1 + 2?"], Agent("openai/gpt-4.1-mini"), **{name: value})
+
+
+@pytest.mark.parametrize("given", [3, "", b"x", "a-file"])
+def test_where_no_working_folder_can_be_kept_is_said_before_anything_starts(given, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a-file").touch()
+    with pytest.raises(InputError, match="run: keep_workdirs="):
+        run(["What is 1 + 2?"], Agent("openai/gpt-4.1-mini"), keep_workdirs=given)

@@ -566,3 +566,9 @@ def test_what_a_question_or_an_answer_holds_is_never_taken_for_a_place_in_a_prom
         fill("{question} / {answer} / {other}", question="{answer}", answer="{question}")
         == "{answer} / {question} / {other}"
     )
+
+
+@pytest.mark.parametrize("name", [None, 3, "", " "])
+def test_a_workflow_has_a_name(name):
+    with pytest.raises(InputError, match="Chain: name="):
+        chain(["openai/gpt-4.1-mini"], name=name)

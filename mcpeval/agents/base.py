@@ -13,9 +13,12 @@ from typing import Any
 from .._calls import ADDRESS, FAMILIAR, PATIENCE, bare_address, check_patience, is_secret
 from ..caching import canonical
 from ..errors import CacheError, InputError, did_you_mean
-from ..llm import model_identity
+from ..llm import model_identity, supports_response_schema
 from ..local import default_model
 from ..types import Run, Task
+from .forms import has_form, response_format, text_limit
+from .memory import KEPT, NONE, memory_of, note_tools
+from .schemas import constraint, shape
 from .session import Session
 
 #: What an agent may not set, because the loop does.
@@ -100,8 +103,9 @@ class Agent:
         (react that has to try the tools first and takes notes of them; also
         ``explore_and_exploit``, ``explore_exploit``), or a name registered with
         `mcpeval.agents.strategy`.
-    servers : list of str, optional
-        Narrows the MCP servers that a task offers to these; an empty list offers none.
+    servers : list of str, or dict, optional
+        Narrows the MCP servers that a task offers to these; an empty list offers none.  A dict names
+        the only tools of each: ``{"weather": ["get_forecast"], "time": None}``.
     system : str, optional
         What the model is told before the question.
     max_turns : int
@@ -115,9 +119,17 @@ class Agent:
     prompt : str, optional
         Replaces the strategy's own instructions (`mcpeval.agents.react.INSTRUCTIONS`, ...), beside
         which stands the parser of what they ask for.
+    memory : bool or str
+        True lets it keep notes while it works on one task (in a workflow, over all its turns there);
+        a name lets it find them again at the tasks that follow.  It writes and reads them with the
+        tools ``remember`` and ``recall``; the calls are in the row, with the server ``(memory)``.
+        Tasks of an agent with lasting notes are worked on one after the other, those of each trial
+        for itself: see `mcpeval.run`.
     **params
-        Parameters of the model's calls: ``temperature``, ``max_tokens``, ``api_base``, ...;
-        ``response_format=None`` lets ``react`` send no schema, to providers that refuse one.
+        Parameters of the model's calls: ``temperature``, ``max_tokens``, ``api_base``, ...; also as one
+        dict ``params``, which is how `dataclasses.replace` makes an agent of another;
+        ``response_format=None`` lets no schema be sent, of a step or of the answer, to providers that
+        refuse one.
 
     Raises
     ------
@@ -133,40 +145,41 @@ class Agent:
 
     model: str
     strategy: str
-    servers: tuple[str, ...] | None
+    servers: tuple[str, ...] | Mapping[str, tuple[str, ...] | None] | None = field(hash=False)
     system: str | None
     max_turns: int
     min_tool_calls: int
     name: str
     prompt: str | None
+    memory: bool | str
     params: Mapping[str, Any] = field(hash=False)
 
     def __init__(
         self,
         model: str | None = None,
         strategy: str = "tools",
-        servers: Sequence[str] | None = None,
+        servers: Sequence[str] | Mapping[str, Sequence[str] | None] | None = None,
         system: str | None = None,
         max_turns: int = 20,
         min_tool_calls: int | None = None,
         name: str | None = None,
         prompt: str | None = None,
+        memory: bool | str = False,
         **params: Any,
     ) -> None:
         model = default_model() if model is None else model
+        params = {**_mapping(params.pop("params", {})), **params}
         if not isinstance(model, str) or not model.strip():
             raise InputError(f"Agent: model={model!r} should be a LiteLLM model string, such as 'openai/gpt-4.1-mini'")
         known = ALIASES.get(str(strategy), str(strategy))
         if known not in STRATEGIES:
             raise InputError(f"Agent: unknown strategy={strategy!r}. {did_you_mean(strategy, [*STRATEGIES, *ALIASES])}")
-        if not isinstance(system, str | None):
-            raise InputError(f"Agent: system={system!r:.80} should be a text")
-        if not isinstance(name, str | None):
-            raise InputError(f"Agent: name={name!r:.80} should be a text")
-        if not isinstance(prompt, str | None):
-            raise InputError(f"Agent: prompt={prompt!r:.80} should be a text")
+        check_texts("Agent", system=system, name=name, prompt=prompt)
         if prompt is not None and not STRATEGIES[known].prompts:
             raise InputError(f"Agent: prompt={prompt!r:.80}: {known!r} has no instructions to replace; use system=")
+        memory = memory_of(memory, "Agent")
+        if memory and not STRATEGIES[known].uses_tools:
+            raise InputError(f"Agent: memory={memory!r}: notes are kept with tools, and {known!r} calls none")
         min_tool_calls = STRATEGIES[known].min_tool_calls if min_tool_calls is None else min_tool_calls
         _check_count("max_turns", max_turns, 1)
         _check_count("min_tool_calls", min_tool_calls, 0)
@@ -184,6 +197,7 @@ class Agent:
             "min_tool_calls": min_tool_calls,
             "name": name or f"{known}:{model.rsplit('/', 1)[-1]}",
             "prompt": prompt,
+            "memory": memory,
             "params": params,
         }
         for key, value in values.items():
@@ -213,16 +227,35 @@ class Agent:
             "servers": self.servers,
             "limits": [self.max_turns, self.min_tool_calls],
             **({} if self.prompt is None else {"prompt": self.prompt}),
+            **({"memory": [self.memory, note_tools(()), NONE, KEPT]} if self.memory else {}),
         }
         return hashlib.sha256(canonical(parts).encode()).hexdigest()
 
     async def __call__(self, task: Task, session: Session) -> Any:
         """Work on `task`: so an agent can be a part of another."""
+        session.keep_notes(self.memory, self.name)
         return await STRATEGIES[self.strategy].run(self, task, session)
 
     def ask(self, session: Session, messages: Sequence[Mapping[str, Any]], **params: Any) -> Any:
         """`session.complete` with the agent's model and parameters; `params` go before them."""
         return session.complete(messages, model=self.model, **{**self.params, **params})
+
+    def form(self, task: Task, *, beside_tools: bool = False) -> dict[str, Any]:
+        """The parameter that holds the model to the form that the task wants its answer in, where it supports that.
+
+        Parameters
+        ----------
+        task : Task
+        beside_tools : bool
+            Whether tools are offered in the same call.
+        """
+        # A schema has to be an object at its root.
+        if not (isinstance(task.output_format, dict) and has_form(task.output_format)):
+            return {}
+        if "response_format" in self.params or not supports_response_schema(self.model, beside_tools=beside_tools):
+            return {}
+        limit = text_limit(self.model, self.params)
+        return response_format("answer", constraint(shape(task.output_format), limit=limit))
 
     def opening(self, task: Task, *instructions: str) -> list[dict[str, Any]]:
         """The messages that a conversation about `task` begins with."""
@@ -233,6 +266,7 @@ class Agent:
     def __repr__(self) -> str:
         least = STRATEGIES[self.strategy].min_tool_calls
         usual = {"servers": None, "system": None, "max_turns": 20, "min_tool_calls": least, "prompt": None}
+        usual |= {"memory": False}
         shown = {key: getattr(self, key) for key in usual if getattr(self, key) != usual[key]}
         shown |= {key: "..." if is_secret(key) else value for key, value in self.params.items()}
         shown |= {key: bare_address(shown[key]) for key in ADDRESS if shown.get(key)}
@@ -264,9 +298,19 @@ def turn_limit(agent: Agent) -> Run:
     return Run(status="error", error=f"no final answer within max_turns={agent.max_turns}", error_class="turn_limit")
 
 
-def server_names(servers: Any) -> tuple[str, ...] | None:
+def server_names(servers: Any) -> tuple[str, ...] | dict[str, tuple[str, ...] | None] | None:
+    """The servers that an agent is narrowed to, and the only tools of each where some are named."""
     if servers is None:
         return None
+    if isinstance(servers, Mapping):
+        for name, tools in servers.items():
+            listed = isinstance(tools, Sequence) and not isinstance(tools, str)
+            said = tools is None or listed and all(isinstance(tool, str) for tool in tools)
+            if not (said and isinstance(name, str)):
+                named = f"servers={{{name!r}: {tools!r:.200}}} should be names of tools, or None"
+                raise InputError(f"Agent: {named}; the servers themselves are given to run(servers=...)")
+        named = {name: None if tools is None else tuple(tools) for name, tools in servers.items()}
+        return named if any(tools is not None for tools in named.values()) else server_names(tuple(named))
     listed = isinstance(servers, Iterable) and not isinstance(servers, (str, Mapping))
     names = tuple(servers) if listed else (servers,)
     if not all(isinstance(name, str) for name in names):
@@ -274,6 +318,21 @@ def server_names(servers: Any) -> tuple[str, ...] | None:
             f"Agent: servers={servers!r:.200} should be names; the servers themselves are given to run(servers=...)"
         )
     return names
+
+
+def check_texts(who: str, **texts: Any) -> None:
+    """Refuse what is neither a text nor None, and a name of nothing but blanks."""
+    for name, text in texts.items():
+        if not isinstance(text, str | None):
+            raise InputError(f"{who}: {name}={text!r:.80} should be a text")
+        if name == "name" and text is not None and not text.strip():
+            raise InputError(f"{who}: name={text!r} should not be empty")
+
+
+def _mapping(params: Any) -> Mapping[str, Any]:
+    if not isinstance(params, Mapping) or not all(isinstance(name, str) for name in params):
+        raise InputError(f"Agent: params={params!r:.80} should be a dict of the model's parameters")
+    return params
 
 
 def _check_count(name: str, value: Any, least: int) -> None:
@@ -286,7 +345,7 @@ def _check_params(params: Mapping[str, Any]) -> None:
     for name in params:
         if name in RESERVED:
             raise InputError(f"Agent: {name}={params[name]!r:.80} is set by the loop itself")
-        if name not in FAMILIAR and (near := get_close_matches(name, [*own, *FAMILIAR], n=1, cutoff=0.85)):
+        if name not in FAMILIAR and (near := get_close_matches(name, [*own, *FAMILIAR], n=1, cutoff=0.83)):
             raise InputError(f"Agent: unknown parameter {name!r}. Did you mean {near[0]!r}?")
     check_patience(params, "Agent")
     try:

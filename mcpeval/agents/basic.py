@@ -7,7 +7,7 @@ from .base import QUESTION, Agent, answer_of, strategy
 from .session import Session
 
 
-@strategy("basic", uses_tools=False, reads=QUESTION)
+@strategy("basic", uses_tools=False, reads=QUESTION, revision=2)
 async def loop(agent: Agent, task: Task, session: Session) -> Run:
-    """Ask once."""
-    return answer_of(await agent.ask(session, agent.opening(task)))
+    """Ask once, for an answer in the form that the task wants."""
+    return answer_of(await agent.ask(session, agent.opening(task), **agent.form(task)))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 from ..caching import canonical
+from ..errors import InputError
 from ..types import Run, Task
 from .base import Agent
 from .react import json_objects
@@ -25,7 +26,7 @@ class Stopped(Exception):
 
     def __init__(self, run: Run) -> None:
         super().__init__(run.error)
-        self.run = run
+        self.run, self.error_class = run, run.error_class
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Workflow:
 
     Each agent works in a part of the session (`Session.part`): its messages, with its name, its tool
     calls and its cost are in the run's.  It is offered the tools of the run, narrowed by its own
-    ``servers``.  An agent that fails ends the run, with its own ``error_class``.
+    ``servers``, which may name the tools of each.  An agent that fails ends the run, with its own ``error_class``.
 
     Attributes
     ----------
@@ -50,13 +51,17 @@ class Workflow:
     #: Raised when it begins to behave differently.
     revision: ClassVar[int] = 1
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name.strip():
+            raise InputError(f"{type(self).__name__}: name={self.name!r:.80} should be a text that is not empty")
+
     async def work(self, task: Task, session: Session) -> Any:
         """What `__call__` does; raises `Stopped` where the work ends early."""
         raise NotImplementedError
 
     async def __call__(self, task: Task, session: Session) -> Any:
         if task is not session.task:  # a callable gives it a task of its own
-            session = session.part(self.name, task=task)
+            session = session.part(self.name, task=task, kind="workflow")
         try:
             return await self.work(task, session)
         except Stopped as stopped:
@@ -79,7 +84,10 @@ class Workflow:
 
     @property
     def servers(self) -> tuple[str, ...] | None:
-        """The MCP servers of all its agents; None, for all, where one of them takes any."""
+        """The MCP servers of all its agents; None, for all, where one of them takes any.
+
+        Each agent is offered what it takes of them, servers and tools.
+        """
         lists = [agent.servers for agent in self.parts if agent.uses_tools]
         if any(names is None for names in lists):
             return None
@@ -122,13 +130,29 @@ def is_agent(value: Any) -> bool:
     return callable(value) and hasattr(value, "fingerprint") and hasattr(value, "uses_tools")
 
 
+def parts(agent: Any) -> Iterator[Any]:
+    """Every agent that `agent` is made of and that is no workflow itself, at any depth."""
+    if isinstance(agent, Workflow):
+        for part in agent.parts:
+            yield from parts(part)
+    else:
+        yield agent
+
+
 def models(agent: Any) -> Iterator[Agent]:
     """Every `Agent` that `agent` is made of, at any depth, itself included."""
-    if isinstance(agent, Agent):
-        yield agent
-    elif isinstance(agent, Workflow):
-        for part in agent.parts:
-            yield from models(part)
+    return (part for part in parts(agent) if isinstance(part, Agent))
+
+
+def stores(agent: Any) -> set[str]:
+    """The names of the notes that `agent` keeps from one task to the next."""
+    kept = (getattr(part, "memory", False) for part in parts(agent))
+    return {memory for memory in kept if isinstance(memory, str)}
+
+
+def starts_servers(agent: Any) -> bool:
+    """Whether all the MCP servers that `agent` is offered are started by itself, not by the run."""
+    return all(getattr(part, "starts_servers", False) for part in parts(agent) if part.uses_tools)
 
 
 # --- how a workflow puts its agents to work ------------------------------------------------------
@@ -144,16 +168,17 @@ async def answer(agent: Any, session: Session, question: str, output_format: Any
     """
     task = replace(session.task, question=question, output_format=output_format)
     servers = agent.servers if agent.uses_tools else ()
-    part = session.part(agent.name, task=task, servers=servers, draw=draw)
-    given = await agent(task, part)
-    run = given if isinstance(given, Run) else Run(given)
-    part.include(run)
-    text = text_of(run.output)
-    if run.status != "ok":
-        raise Stopped(replace(_ending(run), error=f"agent {agent.name!r}: {run.error}"))
-    if text is None:
-        raise Stopped(Run(status="error", error=f"agent {agent.name!r} gave no answer", error_class="model"))
-    return text
+    kind = "workflow" if isinstance(agent, Workflow) else "agent"
+    with session.part(agent.name, task=task, servers=servers, draw=draw, kind=kind) as part:
+        given = await agent(task, part)
+        run = given if isinstance(given, Run) else Run(given)
+        part.include(run)
+        text = text_of(run.output)
+        if run.status != "ok":
+            raise Stopped(replace(_ending(run), error=f"agent {agent.name!r}: {run.error}"))
+        if text is None:
+            raise Stopped(Run(status="error", error=f"agent {agent.name!r} gave no answer", error_class="model"))
+        return text
 
 
 def _ending(run: Run) -> Run:
@@ -222,7 +247,7 @@ async def consult(
     )
 
 
-def fill(prompt: str, **texts: Any) -> str:
+def fill(prompt: str, /, **texts: Any) -> str:
     """`prompt` with each ``{name}`` replaced, once: what the texts hold themselves stays as it is."""
     return re.sub(r"\{(\w+)\}", lambda found: str(texts.get(found[1], found[0])), prompt)
 
@@ -241,7 +266,7 @@ def described(agents: Sequence[Any], session: Session) -> str:
 def _purpose(agent: Any) -> str:
     if isinstance(agent, Workflow):
         return f"{type(agent).__name__} of {', '.join(part.name for part in agent.parts)}"
-    if isinstance(agent, Agent):
+    if hasattr(agent, "system"):
         return agent.system or ""
     function = agent.function
     about = inspect.getdoc(function if inspect.isroutine(function) else type(function)) or ""

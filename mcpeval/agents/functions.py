@@ -9,7 +9,7 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import InputError
@@ -17,6 +17,8 @@ from ..local import is_local
 from ..types import Task
 from .base import Agent, server_names
 from .composed import Workflow
+from .external import External
+from .memory import memory_of
 from .session import Session
 
 
@@ -24,8 +26,8 @@ from .session import Session
 class FunctionAgent:
     """A callable of ``(task, session)`` as an agent.
 
-    Its attributes ``fingerprint``, ``model``, ``servers`` and ``uses_tools`` are those of the
-    callable, where it has them.  Only a callable with a fingerprint (a text) has its whole runs
+    Its attributes ``fingerprint``, ``model``, ``servers``, ``uses_tools`` and ``memory`` are those of
+    the callable, where it has them.  Only a callable with a fingerprint (a text) has its whole runs
     cached: what else it depends on, nobody can see.
     """
 
@@ -46,12 +48,18 @@ class FunctionAgent:
         return server_names(getattr(self.function, "servers", None))
 
     @property
+    def memory(self) -> bool | str:
+        """As of an `Agent`; the notes are ``session.memory``."""
+        return memory_of(getattr(self.function, "memory", False), self.name)
+
+    @property
     def uses_tools(self) -> bool:
         return bool(getattr(self.function, "uses_tools", True))
 
     async def __call__(self, task: Task, session: Session) -> Any:
+        session.keep_notes(self.memory, self.name, offer=False)
         try:
-            if _is_async(self.function):
+            if is_async(self.function):
                 return await self.function(task, session)
             answer = await _in_thread(self.function, task, session)
             return await answer if inspect.isawaitable(answer) else answer
@@ -59,12 +67,12 @@ class FunctionAgent:
             raise RuntimeError("the agent called sys.exit()") from error
 
 
-def as_agent(given: Any, name: str | None = None) -> Agent | FunctionAgent | Workflow:
+def as_agent(given: Any, name: str | None = None) -> Agent | FunctionAgent | Workflow | External:
     """The agent that `given` is, or stands for.
 
     Parameters
     ----------
-    given : Agent, workflow, str or callable
+    given : Agent, workflow, External, str or callable
         A model string stands for ``Agent(model)``, and for ``Agent(model, "react")`` where the
         model is embedded, for those do not call tools natively.
     name : str, optional
@@ -77,9 +85,7 @@ def as_agent(given: Any, name: str | None = None) -> Agent | FunctionAgent | Wor
     """
     if isinstance(given, str):
         given = Agent(given, "react" if is_local(given) else "tools")
-    if isinstance(given, Agent):
-        return given if name in (None, given.name) else _renamed(given, name)
-    if isinstance(given, Workflow):
+    if isinstance(given, (Agent, Workflow, External)):
         return given if name in (None, given.name) else replace(given, name=name)
     if isinstance(given, FunctionAgent):
         return given if name is None else FunctionAgent(given.function, name)
@@ -96,11 +102,6 @@ def as_agent(given: Any, name: str | None = None) -> Agent | FunctionAgent | Wor
     return FunctionAgent(given, name or _name_of(given))
 
 
-def _renamed(agent: Agent, name: str) -> Agent:
-    values = {field.name: getattr(agent, field.name) for field in fields(agent) if field.name not in ("name", "params")}
-    return Agent(**values, name=name, **agent.params)
-
-
 def _text(function: Any, name: str) -> str | None:
     value = getattr(function, name, None)
     return value if isinstance(value, str) else None
@@ -113,7 +114,8 @@ def _name_of(function: Any) -> str:
     return "lambda" if name == "<lambda>" else name
 
 
-def _is_async(function: Any) -> bool:
+def is_async(function: Any) -> bool:
+    """Whether calling `function` gives something to await, as far as can be seen."""
     while isinstance(function, functools.partial):
         function = function.func
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)

@@ -9,15 +9,13 @@ along, so that nothing but a call that fits its tool, or an answer, can be writt
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .. import llm
-from ..local import PARAMS, is_local
 from ..types import Run, Task
 from .base import QUESTION, Agent, answer_of, strategy, turn_limit
+from .forms import has_form, json_values, response_format, text_limit
 from .schemas import constraint, notation, shape
 from .session import Session, text_of
 
@@ -32,9 +30,6 @@ AGAIN = "That was not a step: {problem}. Write one JSON object as told, and noth
 
 REASKS = 2  # in a row, before the run ends with bad_json
 THOUGHT = 1000  # characters
-# An embedded model repeats itself until something stops it, at about a token for a character: a text
-# may have a quarter of `max_tokens` as characters, so that a thought and three texts more fit.
-TEXTS = 4
 
 
 @strategy("react", prompts=(INSTRUCTIONS, TOOLS, OBSERVATION, AGAIN), reads=QUESTION)
@@ -114,11 +109,9 @@ def _form(
     """The parameters that hold the model to a step, where it supports that."""
     if "response_format" in agent.params or not llm.supports_response_schema(agent.model):
         return {}
-    limit = None
-    if is_local(agent.model):
-        limit = max(1, agent.params.get("max_tokens", PARAMS["max_tokens"]) // (TEXTS + notes))
+    limit = text_limit(agent.model, agent.params, more=notes)
     schema = step_schema(tools, task.output_format, may_answer=may_answer, limit=limit, notes=notes)
-    return {"response_format": {"type": "json_schema", "json_schema": {"name": "step", "schema": schema}}}
+    return response_format("step", schema)
 
 
 def step_schema(
@@ -153,9 +146,7 @@ def step_schema(
         for f in (tool["function"] for tool in tools)
     ]
     if may_answer:
-        answer = (
-            shape(output_format) if isinstance(output_format, (dict, list)) and output_format else {"type": "string"}
-        )
+        answer = shape(output_format) if has_form(output_format) else {"type": "string"}
         actions.append(_object(answer=constraint(answer, limit=limit)))
     text = {"type": "string", "maxLength": THOUGHT if limit is None else limit}
     texts = {"note": text} if notes else {}
@@ -197,13 +188,4 @@ def parse_step(text: str, *, may_answer: bool = True) -> tuple[dict[str, Any], s
 
 def json_objects(text: str) -> Iterator[dict[str, Any]]:
     """The JSON objects in `text`, in order, but for what is thought; of what is broken, the whole ones inside."""
-    text = re.sub(r"<think>.*?</think>", "", text, flags=re.DOTALL)
-    decoder, position = json.JSONDecoder(strict=False), text.find("{")
-    while position >= 0:
-        try:
-            value, end = decoder.raw_decode(text, position)
-        except (ValueError, RecursionError):
-            end = position + 1
-        else:
-            yield value
-        position = text.find("{", end)
+    return json_values(text, "{")

@@ -8,17 +8,20 @@ import json
 import threading
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from .. import llm
-from ..errors import ModelError
+from ..errors import InputError, ModelError
 from ..local import default_model
+from ..servers.results import call_text
+from ..tracing import Span, Trace
 from ..types import Run, Task, ToolCall, Usage
+from .memory import Notes, call_notes, note_tools
+from .wire import arguments_of, sendable
 
 UNANSWERED = "The run ended before the tool answered."
-RECALL = "Call the tool again with a JSON object."
+ONE = 'such as [{"role": "user", "content": "..."}]'
 #: Between the samples of two draws: more than anybody's trials, so that none is met twice.
 DRAW = 1_000_000
 
@@ -49,13 +52,39 @@ class Session:
         Answers of models.
     models : list of str
         Those asked so far.
+    memory : Notes
+        What the agent notes, by ``remember`` and ``recall``; those of an agent that is not asked to keep
+        notes end with the run.
+    servers : tuple of Server
+        The definitions of the MCP servers that the run is offered, for an agent that starts them itself.
+    offered : dict
+        The only tools that are offered of each of them; None for all.
+    workdir : str or None
+        The working folder of this run, where the task has one.
     """
 
-    def __init__(self, task: Task, *, cache: Any = None, sample: int = 0) -> None:
+    servers: Sequence[Any] = ()
+    workdir: str | None = None
+    offered: Mapping[str, Sequence[str] | None] = {}
+
+    def __init__(
+        self,
+        task: Task,
+        *,
+        cache: Any = None,
+        sample: int = 0,
+        notes: Mapping[str, Sequence[str]] | None = None,
+        trace: Trace | None = None,
+    ) -> None:
         self.task = task
         self.name: str | None = None
         self._cache, self._sample = cache, sample
+        self._trace = Trace() if trace is None else trace
+        self._span = self._trace.root
         self._toolbox: Any = None
+        self.memory = Notes()
+        self._notes = {(name,): Notes(begun) for name, begun in (notes or {}).items()}  # shared by all parts
+        self._note_tools: dict[str, tuple[str, dict[str, Any]]] = {}
         self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
         self._waiting: set[Future] = set()
         self._over = threading.Event()
@@ -66,6 +95,9 @@ class Session:
         # Messages, tool calls (each in a list of its own, for its answer comes later), and parts.
         self._log: list[dict[str, Any] | list[ToolCall] | Session] = []
         self._said: list[dict[str, Any]] = []  # the conversation that the messages end with
+        self._began_at = 0  # its place in the log
+        self._asked_in: list[tuple[Span, int, int]] = []  # what of the log a model was asked, and answered
+        self._called_in: dict[int, Span] = {}  # by the identity of the call's list in the log
         self._usage, self._turns = Usage(), 0
         self._asked: list[str] = []
         self._returned: list[str] = []
@@ -74,11 +106,35 @@ class Session:
 
     @property
     def tools(self) -> list[dict[str, Any]]:
-        return [] if self._toolbox is None else self._toolbox.tools
+        tools = [] if self._toolbox is None else self._toolbox.tools
+        return [*tools, *(tool for _, tool in self._note_tools.values())] if self._note_tools else tools
 
-    def tools_for(self, servers: Sequence[str] | None) -> list[dict[str, Any]]:
+    def tools_for(self, servers: Sequence[str] | Mapping[str, Any] | None) -> list[dict[str, Any]]:
         """Those of `tools` that an agent with these ``servers`` is offered."""
         return self.tools if servers is None or self._toolbox is None else self._toolbox.only(servers).tools
+
+    def keep_notes(self, memory: bool | str, name: str, *, offer: bool = True) -> None:
+        """Let `memory` be the notes of the agent `name` in this run, or those that last of the name given.
+
+        Parameters
+        ----------
+        memory : bool or str
+            False changes nothing.
+        name : str
+            Agents of other names have other notes of one run.
+        offer : bool
+            Whether they are among `tools`.
+        """
+        if memory is not False:
+            key = (memory,) if isinstance(memory, str) else ("", name)
+            self.memory = self._notes.setdefault(key, Notes())
+            taken = [] if self._toolbox is None else [tool["function"]["name"] for tool in self._toolbox.tools]
+            self._note_tools = note_tools(taken) if offer else {}
+
+    @property
+    def notes(self) -> dict[str, list[str]]:
+        """What was added to the notes that last, by their names."""
+        return {key[0]: list(notes.new) for key, notes in self._notes.items() if key[0]}
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -110,11 +166,21 @@ class Session:
     def models(self) -> list[str]:
         return list(dict.fromkeys(model for session in self._sessions() for model in session._asked))
 
-    def part(self, name: str, *, task: Task | None = None, servers: Sequence[str] | None = None, draw: int = 0) -> Any:
+    def part(
+        self,
+        name: str,
+        *,
+        task: Task | None = None,
+        servers: Sequence[str] | Mapping[str, Sequence[str] | None] | None = None,
+        draw: int = 0,
+        kind: str = "agent",
+    ) -> Any:
         """A session for one of the agents that this one is made of.
 
         What it does is in the transcript, the tool calls and the usage of this session at once,
         each message with the agent's name.  Parts may work side by side: each has its own place.
+        In a ``with`` statement its span (`mcpeval.spans`) ends with the block, and has the error that
+        ended it; elsewhere it ends with the last thing that was done in it.
 
         Parameters
         ----------
@@ -122,10 +188,12 @@ class Session:
             Of the agent.
         task : Task, optional
             What the agent is asked; this session's task where there is none.
-        servers : sequence of str, optional
-            The only MCP servers whose tools it is offered.
+        servers : sequence of str, or mapping, optional
+            The only MCP servers whose tools it is offered; a mapping names the only tools of each.
         draw : int
             Agents that ask a model the very same get answers of their own where this differs.
+        kind : {"agent", "workflow"}
+            Of its span.
 
         Returns
         -------
@@ -134,17 +202,30 @@ class Session:
         part = copy.copy(self)  # the cache, the loop, what is waited for and the end are shared
         part.name, part.task = name, self.task if task is None else task
         part._sample += draw * DRAW
-        if servers is not None and self._toolbox is not None:
-            part._toolbox = self._toolbox.only(servers)
+        part.memory, part._note_tools = Notes(), {}
+        if servers is not None:
+            part.offered = narrowed(self.offered, servers)
+            part.servers = tuple(server for server in self.servers if server.name in part.offered)
+            if self._toolbox is not None:
+                part._toolbox = self._toolbox.only(servers)
         part._begin()
+        part._span = self._trace.open(kind, name, self._span, ends_itself=False)
         self._log.append(part)
         return part
+
+    def __enter__(self) -> Session:
+        self._span.ends_itself = True
+        return self
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        self._trace.close(self._span, error)
 
     def include(self, run: Run) -> None:
         """Take into the record what an agent did elsewhere and tells in its `Run`."""
         self._log += copy.deepcopy([dict(message) for message in run.messages])
         self._log += [[call] for call in run.tool_calls]
         self._usage += run.usage
+        self._span.uses(run.usage)
         self._turns += run.turns
 
     def _sessions(self) -> Iterator[Session]:
@@ -202,7 +283,7 @@ class Session:
     def show(self, call: ToolCall) -> str:
         """The text that tells a model what came of `call`; a huge result is cut, with a marker."""
         if self._toolbox is None:
-            return call.error or ""
+            return call_text(call)
         self._cut = self._cut or self._toolbox.is_cut(call)
         return self._toolbox.text(call)
 
@@ -213,6 +294,8 @@ class Session:
             messages = messages[len(self._said) :]
         else:
             self._said = []
+        if not self._said:
+            self._began_at = len(self._log)
         messages = copy.deepcopy(messages)
         self._said += messages
         self._log += messages
@@ -246,7 +329,33 @@ class Session:
             "usage": self.usage + given.usage,
             **ending,
         }
-        return Run(**fields, metadata=metadata)
+        if not given.spans:
+            fields["spans"] = self._spans(given, fields["error"], fields["error_class"])
+        return Run(**{"spans": given.spans, **fields}, metadata=metadata)
+
+    def _spans(self, given: Run, error: str | None, error_class: str | None) -> list[dict[str, Any]]:
+        """The spans so far; places in messages and calls are told where those are the session's own."""
+        self._span.uses(given.usage)
+        self._place(0, 0, messages=not given.messages, calls=not given.tool_calls)
+        return self._trace.ended(error=error, error_class=error_class)
+
+    def _place(self, message: int, call: int, *, messages: bool, calls: bool) -> tuple[int, int]:
+        """Tell the spans where theirs stands, in a transcript that has so many messages and calls already."""
+        at = []
+        for entry in list(self._log):
+            at.append(message)
+            if isinstance(entry, Session):
+                message, call = entry._place(message, call, messages=messages, calls=calls)
+            elif isinstance(entry, dict):
+                message += 1
+            else:
+                if calls and id(entry) in self._called_in:
+                    self._called_in[id(entry)].tool_call = call
+                call += len(entry)
+        at.append(message)
+        for span, first, stop in list(self._asked_in) if messages else ():
+            span.messages = [at[first], at[stop]]
+        return message, call
 
     def metadata(self) -> dict[str, Any]:
         """What the row says besides its columns: models as returned, servers, what was dropped or cut."""
@@ -286,16 +395,23 @@ class Session:
         model = default_model() if model is None else model
         if model not in self._asked:
             self._asked.append(model)
-        sent = [_sendable(message) for message in messages]
-        try:
-            completion = await llm.complete(model, sent, sample=self._sample, cache=self._cache, **params)
-        except ModelError as error:
-            self._usage += error.usage or Usage()
-            raise
-        finally:
-            self.record(messages)
-        self._note(completion)
-        self.record([*messages, completion.message])
+        if isinstance(messages, (str, Mapping)):
+            raise InputError(f"session.complete: messages={messages!r:.80} should be a list of chat messages, {ONE}")
+        sent = [sendable(message) for message in messages]
+        with self._trace.opened("llm", model, self._span, part=self.name) as span:
+            try:
+                completion = await llm.complete(model, sent, sample=self._sample, cache=self._cache, **params)
+            except ModelError as error:
+                self._usage += error.usage or Usage()
+                span.uses(error.usage)
+                raise
+            finally:
+                self.record(messages)
+                self._asked_in.append((span, self._began_at, len(self._log)))
+            self._note(completion)
+            span.answered(completion)
+            self.record([*messages, completion.message])
+            self._asked_in.append((span, self._began_at, len(self._log)))
         return completion
 
     def _note(self, completion: Any) -> None:
@@ -307,7 +423,19 @@ class Session:
             self._returned.append(completion.model)
 
     async def _call_tool(self, place: list[ToolCall], name: str, arguments: Any) -> ToolCall:
-        arguments, problem = _arguments(arguments)
+        with self._trace.opened("tool", name, self._span, part=self.name) as span:
+            self._called_in[id(place)] = span
+            span.outcome = {"tool_call": place[0]}
+            self._trace.tell("tool_called", span, tool_call=ToolCall(None, name, arguments_of(arguments)[0]))
+            call = await self._made(place, name, arguments)
+            span.called(call, self.show(call) if call.is_error else None)
+        return call
+
+    async def _made(self, place: list[ToolCall], name: str, arguments: Any) -> ToolCall:
+        arguments, problem = arguments_of(arguments)
+        if problem is None and name in self._note_tools:
+            place[0] = call_notes(self.memory, self._note_tools[name][0], arguments)
+            return place[0]
         if problem is None and self._toolbox is None:
             problem = f"There is no tool {name!r}: no tools are offered."
         if self._toolbox is None:
@@ -320,6 +448,21 @@ class Session:
         return call
 
 
+def narrowed(
+    offered: Mapping[str, Sequence[str] | None], servers: Sequence[str] | Mapping[str, Sequence[str] | None]
+) -> dict[str, Sequence[str] | None]:
+    """What of the servers and tools `offered` is left where only `servers` may be used.
+
+    Both name the only tools of a server, or None for all of them.
+    """
+    left: dict[str, Sequence[str] | None] = {}
+    for name, tools in offered.items():
+        if name in servers:
+            only = servers[name] if isinstance(servers, Mapping) else None
+            left[name] = tools if only is None else only if tools is None else [t for t in only if t in tools]
+    return left
+
+
 def text_of(answer: Any) -> str | None:
     """An answer as the text that is scored: JSON for what is structured, never Python's repr."""
     if answer is None or isinstance(answer, str):
@@ -330,38 +473,3 @@ def text_of(answer: Any) -> str | None:
     raise TypeError(
         f"the agent returned a {kind}; expected a text, a Run, None, or a dict, list or number of JSON values"
     )
-
-
-def _arguments(given: Any) -> tuple[Any, str | None]:
-    """Tool arguments as a dict, or as given with what is wrong with them."""
-    if isinstance(given, Mapping):
-        return dict(given), None
-    if isinstance(given, str) and not given.strip():
-        return {}, None
-    try:
-        value = json.loads(given, strict=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        return given, f"The arguments are not valid JSON ({error}). {RECALL}"
-    return (value, None) if isinstance(value, dict) else (given, f"The arguments are not a JSON object. {RECALL}")
-
-
-def _sendable(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    """`message` without the name of an agent, and with the arguments of its tool calls as JSON objects.
-
-    Some providers read them when the conversation goes on, and refuse all of it where a model once
-    wrote bad JSON.  The transcript keeps the text as the model wrote it.
-    """
-    message = {key: value for key, value in message.items() if key != "agent"}
-    if not message.get("tool_calls"):
-        return message
-    return {**message, "tool_calls": [_sendable_call(call) for call in message["tool_calls"]]}
-
-
-def _sendable_call(call: Mapping[str, Any]) -> Mapping[str, Any]:
-    given = call["function"].get("arguments")
-    with suppress(TypeError, ValueError, RecursionError):
-        if isinstance(json.loads(given), dict):
-            return call
-    value, problem = _arguments(given)
-    text = json.dumps({"not_a_json_object": given} if problem else value)
-    return {**call, "function": {**call["function"], "arguments": text}}

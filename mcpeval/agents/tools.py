@@ -11,16 +11,18 @@ from .base import QUESTION, Agent, answer_of, strategy, turn_limit
 from .session import Session
 
 
-@strategy("tools", "function_call", "function-call", "fc", reads=QUESTION)
+@strategy("tools", "function_call", "function-call", "fc", reads=QUESTION, revision=2)
 async def loop(agent: Agent, task: Task, session: Session) -> Run:
     """Let the model call tools until it answers.
 
     Calls that it asks for in one answer are made at the same time.  Until it has asked for
-    ``agent.min_tool_calls`` of them, it is sent ``tool_choice="required"``.
+    ``agent.min_tool_calls`` of them, it is sent ``tool_choice="required"``.  The schema of the answer
+    goes along with the tools where the model is known to take both, for others would either refuse
+    the request or not call tools any more.
     """
     messages, asked = agent.opening(task), 0
     for _ in range(agent.max_turns):
-        offer: dict[str, Any] = {}
+        offer: dict[str, Any] = agent.form(task, beside_tools=bool(session.tools))
         if session.tools:
             offer["tools"] = session.tools
             if asked < agent.min_tool_calls:

@@ -12,18 +12,28 @@ takes an environment of its own::
 
 There everything works but what starts MCP servers of ours; the functions that ask servers start
 their own.
+
+The two clean-ups of its own task files, `delete_repository` and `delete_page`, are here: they undo at
+GitHub and Notion what an agent has made there, with ``run(trust=True)``.
 """
 
 from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable
 from functools import wraps
 from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import quote
+from urllib.request import Request, urlopen
 
-from ..errors import InputError, did_you_mean
+from ..errors import InputError
 from ..evaluators.chains import COMPARISONS, STEPS, FunctionResult, compare_func, eval_func
+
+GITHUB = "https://api.github.com"
+NOTION = "https://api.notion.com"
 
 
 def use_functions() -> list[str]:
@@ -90,55 +100,52 @@ def _exchanged(value: Any, old: type, new: type) -> Any:
     return value
 
 
-def cleanup_arguments(template: Any, call: Mapping[str, Any]) -> Any:
-    """The arguments of a clean-up, as ``cleanup_args`` of a task names them by parts of a tool call.
+def delete_repository(repo: str, owner: str = "") -> None:
+    """Delete a repository at GitHub: the clean-up ``delete_repository`` of the server ``github``.
 
-    Parameters
-    ----------
-    template : JSON value
-        A text ``"$name -> get(key) -> array(0)"``, at any depth, stands for a part of the call's
-        argument `name`, or of its result for ``$return``; ``json`` reads a text as JSON. Any other
-        value is itself.
-    call : mapping
-        ``arguments`` and ``response`` (the wire result).
+    Reads ``GITHUB_PERSONAL_ACCESS_TOKEN`` and, where there is no `owner`,
+    ``GITHUB_PERSONAL_ACCOUNT_NAME`` of the environment.
 
     Raises
     ------
     InputError
-        The text is no such path, or the call has no such part.
+        A variable is missing, or GitHub refuses.
     """
-    if isinstance(template, Mapping):
-        return {key: cleanup_arguments(value, call) for key, value in template.items()}
-    if isinstance(template, list):
-        return [cleanup_arguments(value, call) for value in template]
-    if not isinstance(template, str) or "$" not in template:
-        return template
-    start, *steps = template.strip().split("->")
-    if not start.startswith("$"):
-        raise InputError(f"Format error in `cleanup_args`: {template}; expected '$argument -> step -> ...'")
-    name, arguments = start[1:].rstrip(), call["arguments"]
-    if name != "return" and name not in arguments:
-        near = did_you_mean(name, [*arguments, "return"])
-        raise InputError(f"Invalid input argument in `cleanup_args`: {name}. {near}")
-    value = call["response"] if name == "return" else arguments[name]
-    for step in steps:
-        value = _part(value, step.strip(), template)
-    return value
+    owner = owner or _variable("GITHUB_PERSONAL_ACCOUNT_NAME")
+    token = _variable("GITHUB_PERSONAL_ACCESS_TOKEN")
+    about = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
+    _ask("DELETE", f"{GITHUB}/repos/{quote(owner, safe='')}/{quote(repo, safe='')}", token, about)
 
 
-_PARTS: dict[str, Callable[[Any, str], Any]] = {
-    "get": lambda value, key: value[key],
-    "array": lambda value, index: value[int(index)],
-    "json": lambda value, _: json.loads(value),
-}
+def delete_page(page: str) -> None:
+    """Put a page at Notion into the trash: the clean-up ``delete_page`` of the server ``notion``.
+
+    Reads ``NOTION_API_KEY`` of the environment.
+
+    Raises
+    ------
+    InputError
+        The variable is missing, or Notion refuses.
+    """
+    about = {"Content-Type": "application/json", "Notion-Version": "2022-06-28"}
+    address = f"{NOTION}/v1/pages/{quote(page, safe='')}"
+    _ask("PATCH", address, _variable("NOTION_API_KEY"), about, {"in_trash": True})
 
 
-def _part(value: Any, step: str, template: str) -> Any:
-    name, _, rest = step.partition("(")
-    take = _PARTS.get(name.strip().lower())
-    if take is None:
-        raise InputError(f"Invalid operation in `cleanup_args`: {step}. {did_you_mean(name.lower(), _PARTS)}")
+def _variable(name: str) -> str:
+    if not os.environ.get(name):
+        raise InputError(f"the clean-up needs what is not in the environment: {name}")
+    return os.environ[name]
+
+
+def _ask(method: str, address: str, token: str, headers: dict[str, str], body: Any = None) -> None:
+    """Send one request; its errors name the address and the status, and no token."""
+    data = None if body is None else json.dumps(body).encode()
+    headers = {**headers, "Authorization": f"Bearer {token}", "User-Agent": "mcpeval"}
     try:
-        return take(value, rest.rpartition(")")[0].strip())
-    except (LookupError, TypeError, ValueError) as error:
-        raise InputError(f"cleanup_args {template!r}: {step} cannot be followed: {error!r}") from None
+        with urlopen(Request(address, data, headers, method=method), timeout=30):  # noqa: S310  (https, see above)
+            return
+    except HTTPError as error:
+        raise InputError(f"{method} {address}: HTTP {error.code} {error.reason}") from None
+    except OSError as error:
+        raise InputError(f"{method} {address}: {error}") from None
