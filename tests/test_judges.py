@@ -17,6 +17,7 @@ from mcpeval.errors import CacheMiss, InputError
 from mcpeval.evaluators import as_evaluator, prompts
 from mcpeval.evaluators.base import Context
 from mcpeval.evaluators.judges import CORRECTNESS, Judge
+from mcpeval.scoring import score
 
 ROW = {"question": "What is 2 + 2? ROW-7", "output": "4", "reference": None}
 COLUMNS = ("question", "output", "reference", "messages", "tool_calls")
@@ -151,7 +152,7 @@ def test_a_transcript_and_tool_calls_are_readable():
         "[result of time_now]\n12:00\n[assistant]\nNoon.\n"
     )
     assert inside(one, row, "tool_calls") == (
-        '1. time.now {"zone": "UTC"}\n   returned: 12:00\n[image image/png, 4 characters]\n'
+        '1. time.now {"zone": "UTC"}\n   returned: 12:00\n[image image/png, 3 bytes, sha256 709e80c88487a241]\n'
         "2. later {\n   returned (failed): no such tool\n"
         '3. db.sum {}\n   returned: {"sum": 3}\n'
     )
@@ -235,6 +236,12 @@ def test_no_text_of_an_agent_gets_out_of_its_tags(attack, rubric):
         assert back == attack.replace("\ud83d", "\ufffd"), name
 
 
+def test_columns_of_any_script_have_tags_that_tell_them_apart():
+    one = judge(sees=("質問", "ответ", "the answer, 2nd"))
+    user = texts(one, {"質問": "q", "ответ": "a", "the answer, 2nd": "b"})[1]
+    assert re.findall("<(?!/)(.*)-[0-9a-f]{16}>", user) == ["質問", "ответ", "the_answer_2nd"]
+
+
 def test_the_code_cannot_be_known_to_what_is_judged_and_is_the_same_each_time():
     user = texts(judge(), ROW)[1]
     assert user == texts(judge(), ROW)[1]
@@ -262,6 +269,14 @@ def test_what_the_endpoint_receives_is_what_render_shows(asked, endpoint):
     evaluate(one, row)
     sent = [{"role": m["role"], "content": m["content"]} for m in endpoint.requests[0]["messages"]]
     assert sent == one.render(row)
+
+
+def test_a_row_taken_from_a_frame_is_rendered_as_score_sends_it(asked, endpoint, cache):
+    runs = pd.DataFrame({"question": ["2 + 2?", "3 + 3?"], "output": [4, 6], "reference": ["4", None]})
+    one = asked(reference="auto")
+    score(runs, one, cache=cache)
+    sent = {json.dumps([m["content"] for m in request["messages"]]) for request in endpoint.requests}
+    assert sent == {json.dumps([m["content"] for m in one.render(runs.iloc[i])]) for i in range(2)}
 
 
 # --- what is answered -------------------------------------------------------------------------
@@ -334,6 +349,15 @@ def test_a_verdict_in_another_dress_is_read(asked, endpoint, reply):
     endpoint.script(lambda body: reply)
     answer = evaluate(asked(scale=(1, 5)))
     assert (answer.status, answer.label, answer.score, answer.reason) == ("ok", 4, 0.75, "r") and endpoint.count == 1
+
+
+@pytest.mark.parametrize("half", ["\\ud83d", "\\uDE00", "\ud83d"], ids=["first, escaped", "second, escaped", "itself"])
+def test_half_a_surrogate_pair_in_a_reason_does_not_cost_the_verdict(asked, endpoint, cache, half):
+    endpoint.script(lambda body: f'{{"reason": "so {half} \\\\ud83d \\ud83d\\ude00", "verdict": 4}}')
+    answer = evaluate(asked(scale=(1, 5)), cache=cache)
+    assert (answer.status, answer.label, endpoint.count) == ("ok", 4, 1)
+    assert answer.reason == "so \ufffd \\ud83d \U0001f600"
+    assert asked(scale=(1, 5)).peek(ROW, cache).reason == answer.reason
 
 
 def test_an_off_scale_answer_is_told_why_and_may_be_mended(asked, endpoint):
@@ -543,7 +567,7 @@ def test_the_embedded_model_judges_for_real_on_every_kind_of_scale(cache):
         ({"temprature": 1}, "temprature=. Did you mean 'temperature'?"),
         ({"timeout": "x"}, "timeout='x' should be a number of seconds"),
         ({"params": 3}, "params=3 should be a dict"),
-        ({"sees": None}, "sees=None should be names of columns"),
+        ({"sees": 3}, "sees=3 should be names of columns"),
         ({"name": 3}, "name=3 should be a text"),
     ],
 )

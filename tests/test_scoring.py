@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from mcpeval import llm
 from mcpeval.errors import CacheMiss, InputError, McpevalError
 from mcpeval.evaluators import rule, tool_calls
 from mcpeval.evaluators.judges import Judge
@@ -438,7 +439,15 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(asked, endpoint, cac
     prompt = sum(len(m["content"]) for m in asked().render(runs(5).to_dict("records")[0]))
     assert judged["prompt_tokens"] == pytest.approx(8 * prompt / 4, rel=0.05)
     assert (ruled["rows"], ruled["calls"], counted["kind"], counted["calls"]) == (5, 0, "function", 0)
+    assert math.isnan(judged["usd_low"]) and ruled["usd_high"] == 0.0  # nobody knows the price of openai/good
     assert endpoint.count == 0
+
+
+def test_a_dry_run_prices_the_calls_that_are_not_in_the_cache(asked, cache):
+    [line] = score(runs(5), asked(model=PRICED), cache=cache, dry_run=True).to_dict("records")
+    read, write = llm.prices(PRICED)
+    assert line["usd_low"] == pytest.approx(read * line["prompt_tokens"] + 5 * 20 * write)
+    assert line["usd_low"] < line["usd_high"]
 
 
 # --- interrupts -------------------------------------------------------------------------------

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from .adapting import as_evaluator, as_evaluators
 from .base import Context, evaluate_row, required_columns, to_score, to_scores
+from .cascades import Cascade
 from .chains import FunctionResult, compare_func, eval_func
+from .checklists import Checklist
 from .embeddings import EmbeddingSimilarity
 from .functions import evaluator
 from .judges import Judge
 from .limits import CostLimit, LatencyLimit
+from .pairs import Pairwise
+from .panels import Jury, panel
+from .rubrics import Rubric
 from .rules import Rule, missing_functions, rule, rules_of
 from .scales import Scale
 from .sequences import AgentChain, Trajectory
@@ -18,6 +23,8 @@ from .verdicts import read_verdict
 
 __all__ = [
     "AgentChain",
+    "Cascade",
+    "Checklist",
     "Contains",
     "Context",
     "CostLimit",
@@ -26,9 +33,12 @@ __all__ = [
     "FunctionResult",
     "JsonFormat",
     "Judge",
+    "Jury",
     "LatencyLimit",
     "Length",
     "Matches",
+    "Pairwise",
+    "Rubric",
     "Rule",
     "Scale",
     "Similarity",
@@ -41,6 +51,7 @@ __all__ = [
     "evaluate_row",
     "evaluator",
     "missing_functions",
+    "panel",
     "read_verdict",
     "required_columns",
     "rule",

@@ -60,10 +60,17 @@ def as_evaluators(given: Any) -> tuple[Any, ...]:
         found = tuple(as_evaluator(value) for value in given)
     else:
         found = (as_evaluator(given),)
-    names = [evaluator.name for evaluator in found]
+    names = [name for evaluator in found for name in _row_names(evaluator)]
     if repeated := sorted({name for name in names if names.count(name) > 1}):
         raise InputError(
             f"evaluators has the name {repeated[0]!r} {names.count(repeated[0])} times; give each its own: "
             f"{{'first': ..., 'second': ...}}, or name= where it is made"
         )
     return found
+
+
+def _row_names(evaluator: Any) -> list[str]:
+    """The names of an evaluator's rows, as far as they are known: a jury has one for each juror too."""
+    parts = evaluator.parts if getattr(evaluator, "kind", None) == "jury" else {}
+    names = [key + name.removeprefix(part.name) for key, part in parts.items() for name in _row_names(part)]
+    return [evaluator.name, *(f"{evaluator.name}.{name}" for name in names)]

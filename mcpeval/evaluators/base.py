@@ -50,12 +50,15 @@ class Context:
         The tool calls made through a `recording` context, in order.
     env : mapping
         The variables of the rule that calls (`Rule.env`), where it has some.
+    memo : dict
+        What evaluations of one scoring share: an answer that is asked for once.
     """
 
     cache: Any = None
     call_tool: Callable[[str, str, dict[str, Any]], Awaitable[Any]] = _no_servers
     calls: list[dict[str, Any]] = field(default_factory=list)
     env: Mapping[str, str] = field(default_factory=dict)
+    memo: dict[Any, Any] = field(default_factory=dict)
 
     def get_env(self, name: str, default: str = "") -> str:
         """A variable of `env`, else of the environment, else `default`."""
@@ -139,7 +142,7 @@ def _with_reason(score: Score, reason: str) -> Score:
 
 
 def to_scores(answer: Any, name: str) -> list[tuple[str, Score]]:
-    """The named scores of one answer: a mapping of names gives ``name.key`` for each.
+    """The named scores of one answer: a mapping of names gives ``name.key`` for each, ``name`` for the key "".
 
     A mapping whose keys are fields of `Score`, ``score`` among them, is one score.
 
@@ -152,7 +155,7 @@ def to_scores(answer: Any, name: str) -> list[tuple[str, Score]]:
         return [(name, answer)]
     try:
         if isinstance(answer, Mapping) and not ("score" in answer and answer.keys() <= _SCORE_FIELDS):
-            return [(f"{name}.{key}", to_score(value)) for key, value in answer.items()]
+            return [(f"{name}.{key}" if key != "" else name, to_score(value)) for key, value in answer.items()]
         return [(name, to_score(answer))]
     except InputError as error:
         raise InputError(f"evaluator {name!r}: {error}") from error

@@ -6,74 +6,83 @@ value, whose `Judge.fingerprint` names it in every row and every cache key.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from .._calls import FAMILIAR, check_patience, is_secret, model_identity
-from ..caching import Cache, canonical, content_key
-from ..errors import CacheError, InputError, ModelError, did_you_mean
+from ..caching import Cache, canonical
+from ..errors import CacheError, InputError, did_you_mean, is_one_of
+from ..frames import plain
 from ..types import Score, Usage
-from . import prompts
+from . import prompts, weighing
+from .asking import Asking, First, Gallery, Messages, check_numbers, check_seen, model_of, names_of, params_of, seen
+from .base import Context
+from .cutting import tokens
+from .replies import one_text
+from .rubrics import CORRECTNESS, Rubric, rubric_of
 from .scales import Scale
-
-#: Is it right? For questions that have an answer, with and without a reference.
-CORRECTNESS = (
-    "Is the output a right and complete answer to the question? Judge whether it is right, not its length or "
-    "its style. Where a reference is shown, the output must agree with it in substance; it may use other words. "
-    "An output that is missing, refuses, or leaves out what was asked for is not right."
-)
 
 #: Raised when the prompts or the reading of answers change, so that old verdicts are not taken for new ones.
 PARSER_VERSION = 1
 
-# What a judge says itself, and a provider parameter of the same name would contradict.
-_OWN_PARAMS = (
-    "messages",
-    "tools",
-    "tool_choice",
-    "response_format",
-    "response_model",
-    "stream",
-    "n",
-    "cache",
-    "sample",
-)
+METHODS = ("verdict", "logprobs")
 
 
 @dataclass(frozen=True, init=False)
-class Judge:
+class Judge(Asking):
     """An evaluator that asks a model, and reads nothing but a verdict on its scale.
 
     Parameters
     ----------
-    rubric : str
-        What to judge. A text that holds columns in braces (``"{question} ... {output}"``) is a
+    rubric : str or Rubric
+        What to judge: a text; a ready rubric (`mcpeval.evaluators.rubrics`) or its name, such as
+        "groundedness". A text that holds columns in braces (``"{question} ... {output}"``) is a
         template and shows only these; the columns in `sees` are shown after any other text.
         ``{{x}}`` writes a literal ``{x}``.
     model : str, optional
         Any LiteLLM model, or ``local/...``; `default_model` where it is not given.
     name : str, optional
-        The ``evaluator`` of its rows: "correctness" for the ready rubric, else "judge".
-    scale : Scale, bool, tuple, list or mapping
-        See `Scale.of`: ``bool``, ``(1, 5)``, ``["bad", "good"]``, ``{"A": "...", "B": "..."}``.
-    sees : sequence of str
-        Columns shown; ``transcript`` is made from the column ``messages``.
-    reference : {"auto", True, False}
-        Whether the column ``reference`` is shown too: where a row has one, always (a row without
-        one is ``skipped``), or never. A template shows what it names.
+        The ``evaluator`` of its rows: a ready rubric's own name, else "judge".
+    scale : Scale, bool, tuple, list or mapping, optional
+        See `Scale.of`: ``bool``, ``(1, 5)``, ``["bad", "good"]``, ``{"A": "...", "B": "..."}``. Not
+        given, it is the ready rubric's own, else ``bool``.
+    sees : sequence of str, optional
+        Columns shown; ``transcript`` is made from the column ``messages``, and one whose name ends in
+        ``?`` is shown where a row has it. Not given: the ready rubric's own, else question and output.
+    reference : {"auto", True, False, "self"}
+        Whether the column ``reference`` is shown too: where a row has one (or as the ready rubric says),
+        always (a row without one is ``skipped``), or never. "self" shows in its place an answer that
+        the model gives to the column ``question`` itself beforehand, without any tools, once for each
+        question; it is in the metadata as ``own_answer``. A template shows what it names.
     threshold : float, optional
-        The score from which a verdict passes. Where it is not given, a bool verdict passes when it
-        is true, and of other verdicts it is not said whether they pass.
+        The score from which a verdict passes. Where neither it nor the ready rubric's own is given, a
+        bool verdict passes when it is true, and of other verdicts it is not said whether they pass.
     samples : int
-        Verdicts for each row, each a row of its own.
+        Verdicts for each row, each a row of its own; at a ``temperature`` of 0 they are mostly the same.
+    examples : sequence of dict
+        Shown before each row, as rows that were judged already: the columns that the judge sees, with
+        ``verdict`` and, if you like, ``reason``.
+    method : {"verdict", "logprobs"}
+        "verdict": what the model says. "logprobs": the mean over the labels of the scale, each weighed
+        with the probability that the model gave it (its letter), for providers that return
+        log-probabilities; ``metadata`` has ``probabilities`` and their ``mass`` before they were made
+        to sum up to 1. The label is the most probable one.
+    fallback_samples : int, optional
+        With "logprobs", for a model whose provider returns none: the mean of so many verdicts instead,
+        for every row of the judge, which ``metadata["method"]`` then says. Not given, they are errors.
     max_reason : int
         Characters asked for as a reason, which the model writes before its verdict.
     max_chars : int
         Characters shown of a row (about four to a token). What is longer is cut in the middle,
         tool results first; the row's metadata then says ``truncated``.
+    max_tokens_shown : int, optional
+        Tokens shown of a row, likewise; counted without the network by the tokenizer of an OpenAI
+        model, for any other model by the newest of these, which may be a fifth off.
+    images : bool
+        Whether images in messages and tool results are sent as images, for models that see; else they
+        are named in the text, with their type, size and sha256. One that is only an address always is.
     reasks : int
         How often an answer that is off the scale is asked for again before it is ``unparsed``.
     params : mapping, optional
@@ -90,10 +99,14 @@ class Judge:
     Rows of status ``unparsed`` keep the model's last text in their metadata. No answer is ever
     searched for a verdict, nor replaced by a default.
 
+    ``dataclasses.replace(judge, model=..., temperature=...)`` is the same judge with that changed; a
+    ready rubric given there brings no scale and no columns along, since the judge has its own.
+
     Examples
     --------
     >>> Judge("Is every claim supported by the tool results?", model="openai/gpt-4.1-mini",
     ...       sees=("question", "tool_calls", "output"), scale=(1, 5), threshold=0.75)  # doctest: +SKIP
+    >>> Judge("task_completion", model="openai/gpt-4.1-mini")  # doctest: +SKIP
     """
 
     rubric: str
@@ -104,70 +117,103 @@ class Judge:
     reference: Any
     threshold: float | None
     samples: int
+    examples: tuple[Mapping[str, Any], ...]
+    method: str
+    fallback_samples: int | None
     max_reason: int
     max_chars: int
+    max_tokens_shown: int | None
+    images: bool
     reasks: int
     params: Mapping[str, Any] = field(repr=False)  # it may hold a key
 
-    kind = "judge"
-
     def __init__(
         self,
-        rubric: str = CORRECTNESS,
+        rubric: str | Rubric = CORRECTNESS,
         *,
         model: str | None = None,
         name: str | None = None,
-        scale: Any = bool,
-        sees: Iterable[str] = ("question", "output"),
+        scale: Any = None,
+        sees: Iterable[str] | None = None,
         reference: Any = "auto",
         threshold: float | None = None,
         samples: int = 1,
+        examples: Sequence[Mapping[str, Any]] = (),
+        method: str = "verdict",
+        fallback_samples: int | None = None,
         max_reason: int = 400,
         max_chars: int = 100_000,
+        max_tokens_shown: int | None = None,
+        images: bool = False,
         reasks: int = 2,
         params: Mapping[str, Any] | None = None,
         **more: Any,
     ) -> None:
-        if not isinstance(rubric, str) or not rubric.strip():
-            raise InputError(f"Judge: rubric={rubric!r:.100} should be a text that says what to judge")
+        ready = rubric_of(rubric)
         if not isinstance(name, str | None):
             raise InputError(f"Judge: name={name!r:.80} should be a text")
-        if not isinstance(sees, Iterable):
-            raise InputError(f"Judge: sees={sees!r:.80} should be names of columns")
-        sees = (sees,) if isinstance(sees, str) else tuple(sees)
         values = {
-            "rubric": rubric,
-            "model": _model(model),
-            "name": name or ("correctness" if rubric == CORRECTNESS else "judge"),
-            "scale": Scale.of(scale),
-            "sees": sees,
-            "reference": reference,
-            "threshold": threshold,
+            "rubric": ready.text,
+            "model": model_of(model, "Judge"),
+            "name": name or ready.name,
+            "scale": Scale.of(ready.scale if scale is None else scale),
+            "sees": names_of(ready.sees if sees is None else sees, "Judge"),
+            "reference": ready.reference if is_one_of(reference, ("auto",)) else reference,
+            "threshold": ready.threshold if threshold is None else threshold,
             "samples": samples,
+            "examples": examples,
+            "method": method,
+            "fallback_samples": fallback_samples,
             "max_reason": max_reason,
             "max_chars": max_chars,
+            "max_tokens_shown": max_tokens_shown,
+            "images": images,
             "reasks": reasks,
-            "params": {"temperature": 0, **_params(params, more)},
+            "params": params_of(Judge, params, more),
         }
         for key, value in values.items():
             object.__setattr__(self, key, value)
         self._check_values()
+        object.__setattr__(self, "examples", tuple(map(self._example, examples)))
 
     def _check_values(self) -> None:
-        least = {"samples": 1, "max_reason": 20, "max_chars": 100, "reasks": 0}
-        for key, low in least.items():
-            value = getattr(self, key)
-            if isinstance(value, bool) or not isinstance(value, int) or value < low:
-                raise InputError(f"Judge: {key}={value!r} should be a whole number, at least {low}")
-        is_number = isinstance(self.threshold, (int, float)) and not isinstance(self.threshold, bool)
-        if self.threshold is not None and not (is_number and 0.0 <= self.threshold <= 1.0):
-            raise InputError(f"Judge: threshold={self.threshold!r} should be a score from 0 to 1, or None")
-        if self.reference != "auto" and not isinstance(self.reference, bool):
-            raise InputError(f"Judge: reference={self.reference!r} should be 'auto', True or False")
+        check_numbers(self, samples=1, max_reason=20, max_chars=100, max_tokens_shown=50, reasks=0)
+        if not isinstance(self.reference, bool) and not is_one_of(self.reference, ("auto", "self")):
+            raise InputError(f"Judge: reference={self.reference!r:.80} should be 'auto', True, False or 'self'")
+        if self.reference == "self" and self._placeholders and "reference" not in self._placeholders:
+            raise InputError("Judge: reference='self' is shown by a template as {reference}, which this one lacks")
         if not self.sees and not self._placeholders:
             raise InputError("Judge: sees=() shows the judge nothing; expected names of columns")
-        if not all(isinstance(name, str) for name in self.sees):
-            raise InputError(f"Judge: sees={self.sees!r} should be names of columns")
+        if not isinstance(self.images, bool):
+            raise InputError(f"Judge: images={self.images!r} should be True or False")
+        if isinstance(self.examples, (str, Mapping)) or not isinstance(self.examples, Iterable):
+            raise InputError(f"Judge: examples={self.examples!r:.80} should be a list of dicts, each a judged row")
+        if not is_one_of(self.method, METHODS):
+            raise InputError(f"Judge: method={self.method!r:.80}. {did_you_mean(self.method, METHODS)}")
+        if self.method == "logprobs":
+            weighing.check(self)
+        elif self.fallback_samples is not None:
+            raise InputError("Judge: fallback_samples= stands in for method='logprobs', which this judge does not use")
+
+    def _example(self, given: Any) -> Mapping[str, Any]:
+        """An example as plain JSON, which has all that the judge sees and a verdict on its scale."""
+        if not isinstance(given, Mapping) or "verdict" not in given:
+            raise InputError(f"Judge: examples has {given!r:.100}; expected a dict of columns with a 'verdict'")
+        try:
+            verdict = self.scale.read(given["verdict"])
+        except ValueError as error:
+            raise InputError(f"Judge: the verdict of an example: {error}") from None
+        reason = given.get("reason") or ""
+        if not isinstance(reason, str):
+            raise InputError(f"Judge: the reason of an example is {reason!r:.80}; expected a text")
+        check_seen(self.name, self._placeholders or self.sees, given, "examples: it sees" if self.sees else "template")
+        shown = {*seen(self._placeholders or self.sees, given), "reference", "messages"} & given.keys()
+        example = {**{name: plain(given[name]) for name in sorted(shown)}, "verdict": verdict, "reason": reason}
+        try:
+            canonical(example)
+        except CacheError as error:
+            raise InputError(f"Judge: an example is not JSON: {error}") from None
+        return example
 
     def __hash__(self) -> int:
         return hash((self.fingerprint, self.name, self.threshold, self.samples))
@@ -177,32 +223,23 @@ class Judge:
         return prompts.placeholders(self.rubric)
 
     @property
-    def models(self) -> tuple[str, ...]:
-        """The models that it may call."""
-        return (self.model,)
-
-    @property
     def columns(self) -> tuple[str, ...]:
         """Columns without which it cannot judge; ``messages`` stands for the transcript."""
-        named = self._placeholders or self.sees + (("reference",) if self.reference is True else ())
+        named = [name for name in self._placeholders or self.sees if not name.endswith("?")]
+        if self.reference == "self":
+            named = [name for name in named if name != "reference"] + ["question"]
+        elif self.reference is True and not self._placeholders:
+            named.append("reference")
         return tuple(dict.fromkeys("messages" if name == "transcript" else name for name in named))
 
-    @cached_property
-    def fingerprint(self) -> str:
-        """sha256 of everything that shapes its answer, and of no secret."""
-        return content_key("judge", **self._shape).removeprefix("judge:")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything that shapes its answer, as plain JSON, and its model as it was named."""
-        # The folder of an embedded model's file is this machine's affair.
-        named = self.model.rpartition("/")[2] if self.model.startswith("local//") else self.model
-        return {**self._shape, "model": named, "weights": self._shape["model"].get("weights")}
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """Characters of the reasons in its longest answer, or of the answer that it gives beforehand."""
+        return (max(self.max_reason, prompts.ANSWER_LENGTH if self.reference == "self" else 0),)
 
     @cached_property
     def _shape(self) -> dict[str, Any]:
-        # How long an answer is waited for does not shape it.
-        waits = ("timeout", "deadline", "retries", "max_wait", "api_base", "base_url")
-        return {
+        shape = {
             "parser": PARSER_VERSION,
             "system": self._system,
             "user": prompts.USER,
@@ -211,29 +248,41 @@ class Judge:
             "reference": self.reference,
             "scale": self.scale.to_dict(),
             "schema": self._response_model.model_json_schema(),
-            "model": model_identity(self.model, self.params),
-            "params": {k: v for k, v in self.params.items() if k not in waits and not is_secret(k)},
+            **self._asked,
             "max_chars": self.max_chars,
-            "reasks": self.reasks,
         }
+        # Only what is asked for: a judge without it has the fingerprint that it always had.
+        more = {
+            "answer": [prompts.ANSWER, prompts.ANSWER_LENGTH] if self.reference == "self" else None,
+            "examples": [dict(example) for example in self.examples],
+            "method": [self.method, self.fallback_samples] if self.method != "verdict" else None,
+            "tokens": [self._ruler.name, self.max_tokens_shown] if self.max_tokens_shown else None,
+            "images": self.images,
+        }
+        return {**shape, **{key: value for key, value in more.items() if value}}
+
+    @property
+    def _ruler(self) -> Any:
+        return tokens(self.model)
+
+    @cached_property
+    def _answers(self) -> Scale:
+        """The scale as the model is asked for it."""
+        return weighing.lettered(self.scale) if self.method == "logprobs" else self.scale
 
     @cached_property
     def _response_model(self) -> Any:
-        return self.scale.response_model(self.max_reason)
+        return self._answers.response_model(self.max_reason)
 
     @cached_property
     def _system(self) -> str:
         names = [] if self._placeholders else [*self.sees, *(["reference"] if self.reference else [])]
-        meanings = [f"{name} is {prompts.MEANINGS[name]}" for name in dict.fromkeys(names) if name in prompts.MEANINGS]
-        return prompts.fill(
-            prompts.SYSTEM,
-            {
-                "task": prompts.ELSEWHERE if self._placeholders else prompts.fill(self.rubric.strip(), {}),
-                "columns": f" ({'; '.join(meanings)}.)" if meanings else "",
-                "none": prompts.NONE,
-                "scale": self.scale.sentence,
-                "max_reason": str(self.max_reason),
-            },
+        said = {**prompts.MEANINGS, **({"reference": prompts.OWN_ANSWER} if self.reference == "self" else {})}
+        return prompts.told(
+            task=prompts.ELSEWHERE if self._placeholders else prompts.fill(self.rubric.strip(), {}),
+            columns=prompts.meanings([name.removesuffix("?") for name in names], said, images=self.images),
+            scale=self._answers.sentence,
+            max_reason=self.max_reason,
         )
 
     def check(self, columns: Iterable[str]) -> None:
@@ -244,17 +293,13 @@ class Judge:
         InputError
             The template or `sees` names a column that is not among `columns`.
         """
-        known = {str(column) for column in columns}
-        known |= {"transcript"} if "messages" in known else set()
+        own = ["reference"] if self.reference == "self" else []
         where = "template" if self._placeholders else "sees"
-        for name in self._placeholders or self.sees:
-            if name not in known:
-                raise InputError(
-                    f"judge {self.name!r}: its {where} names the column {name!r}, which is not there. "
-                    f"{did_you_mean(name, known)}"
-                )
+        known = check_seen(self.name, self._placeholders or self.sees, [*columns, *own], where)
         if self.reference is True and not self._placeholders and "reference" not in known:
             raise InputError(f"judge {self.name!r}: reference=True, and there is no column 'reference'")
+        if self.reference == "self" and "question" not in known:
+            raise InputError(f"judge {self.name!r}: reference='self' answers the column 'question', which is not there")
         doubled = [name for name in prompts.literals(self.rubric) if name in known]
         if doubled and not self._placeholders:
             raise InputError(
@@ -262,145 +307,77 @@ class Judge:
                 f"write {{{doubled[0]}}} to show the column"
             )
 
-    def render(self, row: Mapping[str, Any]) -> list[dict[str, str]]:
-        """The messages that the model is sent for `row`, exactly; no call is made."""
-        return self._render(row)[0]
+    # --- what is asked ----------------------------------------------------------------------------
 
-    def _render(self, row: Mapping[str, Any]) -> tuple[list[dict[str, str]], tuple[str, ...]]:
-        names = self._placeholders or self.sees
+    def _render(self, row: Mapping[str, Any], cache: Cache | None) -> tuple[Messages, tuple[str, ...]]:
+        messages = [{"role": "system", "content": self._system}]
+        for example in self.examples:
+            messages.append({"role": "user", "content": self._user(example, cache, whole=True)[0]})
+            messages.append({"role": "assistant", "content": self._said(example)})
+        content, cut = self._user(row, cache)
+        return [*messages, {"role": "user", "content": content}], cut
+
+    def _user(self, row: Mapping[str, Any], cache: Cache | None, *, whole: bool = False) -> tuple[Any, tuple[str, ...]]:
+        names = seen(self._placeholders or self.sees, row)
         wanted = self.reference and not self._placeholders and "reference" not in names
         if wanted and not prompts.is_missing(row.get("reference")):
             names = (*names, "reference")
-        texts, cut = prompts.fit({name: prompts.parts_of(name, row) for name in names}, self.max_chars)
+        gallery = Gallery(cache) if self.images else None
+        parts = {name: prompts.parts_of(name, row, gallery and gallery.mark) for name in names}
+        limit = sum(len(part.text) for some in parts.values() for part in some) if whole else self.max_chars
+        most = {} if whole or not self.max_tokens_shown else {"tokens": self.max_tokens_shown, "ruler": self._ruler}
+        texts, cut = prompts.fit(parts, limit, **most)
         texts = {name: prompts.escape(text) for name, text in texts.items()}
         code = prompts.code_for(self._system + self.rubric, texts.values())
         shown = {name: prompts.fence(name, text, code) for name, text in texts.items()}
         data = prompts.fill(self.rubric.strip(), shown) if self._placeholders else "\n\n".join(shown.values())
-        user = prompts.fill(prompts.USER, {"code": code, "data": data})
-        return [{"role": "system", "content": self._system}, {"role": "user", "content": user}], cut
+        text = prompts.fill(prompts.USER, {"code": code, "data": data})
+        return gallery.content(text) if gallery else text, cut
 
-    def _key(self, messages: list[dict[str, str]], sample: int) -> str:
-        return content_key("verdict", fingerprint=self.fingerprint, messages=messages, sample=sample)
+    def _said(self, example: Mapping[str, Any]) -> str:
+        """The answer that an example shows."""
+        verdict = example["verdict"]
+        if self.method == "logprobs":
+            verdict = self._answers.labels[self.scale.labels.index(verdict)]
+        return json.dumps({"reason": prompts.escape(example["reason"]), "verdict": verdict}, ensure_ascii=False)
 
-    def peek(self, row: Mapping[str, Any], cache: Cache | None, *, sample: int = 0) -> Score | None:
-        """The verdict on `row` where it is in `cache`, else None; imports no client of any model."""
-        if self._lacks_reference(row):
-            return self._without_reference()
-        return None if cache is None else self._kept(cache, self._key(self.render(row), sample))
+    def _why_not(self, row: Mapping[str, Any]) -> str | None:
+        if self.reference is True and not self._placeholders and prompts.is_missing(row.get("reference")):
+            return "the row has no reference, and reference=True asks for one"
+        if self.reference == "self" and prompts.is_missing(row.get("question")):
+            return "the row has no question, which reference='self' answers"
+        return None
 
-    def _kept(self, cache: Cache, key: str) -> Score | None:
-        kept = cache.get(key, None)
-        if kept is None:
+    def _first(self, row: Mapping[str, Any]) -> First | None:
+        if self.reference != "self":
             return None
-        try:
-            usage = Usage.from_dict(kept["usage"]).from_cache()
-            return self._score(kept["label"], str(kept["reason"]), usage, kept["metadata"])
-        except (AttributeError, KeyError, TypeError, ValueError):
-            return None  # it is nothing that this judge kept
+        return First("answer", prompts.to_be_answered(row["question"]), one_text(prompts.ANSWER_LENGTH))
 
-    async def evaluate(self, row: Mapping[str, Any], context: Any = None, *, sample: int = 0) -> Score:
-        """Judge one row.
+    def _with(self, row: Mapping[str, Any], answer: Any) -> Mapping[str, Any]:
+        if self.reference != "self":
+            return row
+        return {**row, "reference": prompts.NOT_YET if answer is None else answer}
 
-        Parameters
-        ----------
-        row : mapping
-            Column name to value; reads the columns in the template, or `sees` and ``reference``.
-        context : mcpeval.evaluators.base.Context, optional
-            Gives the cache.
-        sample : int
-            Which of the `samples` verdicts.
+    # --- what is answered -------------------------------------------------------------------------
 
-        Returns
-        -------
-        Score
-            ``ok``; ``unparsed`` where every answer was off the scale; ``error`` where the provider
-            failed. `metadata` has ``judge_model`` (as the provider returned it), ``attempts``,
-            and where they apply ``truncated``, ``dropped_params``, ``text``.
-
-        Raises
-        ------
-        CacheMiss
-            The cache only replays, and does not have the verdict.
-        """
-        if self._lacks_reference(row):
-            return self._without_reference()
-        cache = getattr(context, "cache", None)
-        messages, cut = self._render(row)
-        key = self._key(messages, sample)
-        if cache is not None and (kept := self._kept(cache, key)) is not None:
-            return kept
-        score = await self._ask(messages, sample, cache, {"truncated": True, "cut": list(cut)} if cut else {})
-        if cache is not None and score.label is not None:
-            named = {"label": score.label, "reason": score.reason, "usage": score.usage.to_dict()}
-            cache.keep(key, {**named, "metadata": dict(score.metadata)})
-        return score
-
-    async def _ask(
-        self, messages: list[dict[str, str]], sample: int, cache: Cache | None, metadata: dict[str, Any]
+    async def _judge(
+        self, messages: Messages, row: Mapping[str, Any], sample: int, context: Context, metadata: dict[str, Any]
     ) -> Score:
-        from .. import llm
+        if self.reference == "self":
+            metadata["own_answer"] = row["reference"]
+        if self.method == "logprobs":
+            return await weighing.weighed(self, messages, sample, context, metadata)
+        return await super()._judge(messages, row, sample, context, metadata)
 
-        how = {**self.params, "reasks": self.reasks, "sample": sample, "cache": cache}
-        try:
-            answer = await llm.structured(self.model, messages, self._response_model, **how)
-        except ModelError as error:
-            metadata["error_class"] = error.error_class
-            return Score(None, str(error), status="error", error=str(error), usage=error.usage, metadata=metadata)
-        metadata |= {"judge_model": answer.model, "attempts": answer.attempts}
-        if answer.dropped:
-            metadata["dropped_params"] = list(answer.dropped)
-        if answer.value is not None:
-            return self._score(answer.value.verdict, answer.value.reason, answer.usage, metadata)
-        why = " ".join(line.strip() for line in answer.error.splitlines() if "errors.pydantic.dev" not in line)
-        reason = f"no verdict on the scale in {answer.attempts} answers; the last: {why}"
-        metadata["text"] = answer.text
-        return Score(None, reason, status="unparsed", error=reason, usage=answer.usage, metadata=metadata)
+    def _verdict(self, value: Any, row: Mapping[str, Any]) -> tuple[Any, str, dict[str, Any]]:
+        return value.verdict, value.reason, {}
 
     def _score(self, label: Any, reason: str, usage: Usage, metadata: Mapping[str, Any]) -> Score:
         # The threshold and the number are applied here, after the cache: changing them asks nobody.
         score = self.scale.score(label)
+        if score is not None and "probabilities" in metadata:
+            score = weighing.expected(self.scale, metadata["probabilities"])
         passed = label if self.scale.kind == "bool" else None
         if self.threshold is not None and score is not None:
             passed = score >= self.threshold
         return Score(score, reason, passed=passed, label=label, usage=usage, metadata=dict(metadata))
-
-    def _lacks_reference(self, row: Mapping[str, Any]) -> bool:
-        return self.reference is True and not self._placeholders and prompts.is_missing(row.get("reference"))
-
-    def _without_reference(self) -> Score:
-        return Score(None, "the row has no reference, and reference=True asks for one", status="skipped")
-
-
-def _model(model: str | None) -> str:
-    if model is None:
-        from ..local import default_model
-
-        return default_model()
-    if not isinstance(model, str) or not model.strip():
-        raise InputError(
-            f"Judge: model={model!r} should be a text such as 'openai/gpt-4.1-mini' or 'local/smollm2-135m'"
-        )
-    return model
-
-
-def _params(params: Mapping[str, Any] | None, more: Mapping[str, Any]) -> dict[str, Any]:
-    if not isinstance(params, Mapping | None):
-        raise InputError(f"Judge: params={params!r:.80} should be a dict of the model's parameters")
-    own, known = [f.name for f in fields(Judge)], (*FAMILIAR, "mode")
-    given = {**(params or {}), **more}
-    for key in given:
-        if key in _OWN_PARAMS:
-            raise InputError(f"Judge: {key}= is set by the judge itself and cannot be given")
-        if key not in known and (near := get_close_matches(key, [*own, *known], n=1, cutoff=0.8)):
-            raise InputError(f"Judge: unknown argument {key}=. Did you mean {near[0]!r}?")
-    check_patience(given, "Judge")
-    if "mode" in given:
-        from ..llm import MODES
-
-        if given["mode"] not in MODES:
-            raise InputError(f"Judge: mode={given['mode']!r}. {did_you_mean(given['mode'], MODES)}")
-    try:
-        canonical({key: value for key, value in given.items() if not is_secret(key)})
-    except CacheError as error:
-        raise InputError(f"Judge: a parameter is not JSON: {error}") from None
-    return given

@@ -11,12 +11,12 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
 from ..errors import InputError, did_you_mean
+from .replies import one_answer
 
 _EXPECTED = (
     "bool; labels from worst to best, as ['bad', 'good'] or {'A': 'what A means', ...}; whole points, "
@@ -300,39 +300,5 @@ def _response_model(scale: Scale, max_reason: int) -> type:
     verdict = Annotated[types[scale.kind], BeforeValidator(scale.read)]
     reason = Annotated[str, Field(json_schema_extra={"maxLength": max_reason})]
     return create_model(
-        "Verdict", __base__=_one_verdict(), __module__=__name__, reason=(reason, ...), verdict=(verdict, ...)
+        "Verdict", __base__=one_answer(), __module__=__name__, reason=(reason, ...), verdict=(verdict, ...)
     )
-
-
-@cache
-def _one_verdict() -> type:
-    from pydantic import BaseModel, ConfigDict, ValidationError
-    from pydantic_core import PydanticCustomError
-
-    class OneVerdict(BaseModel):
-        """An answer in which every field stands once, and no other does."""
-
-        model_config = ConfigDict(extra="forbid")
-
-        @classmethod
-        def model_validate_json(cls, json_data: Any, **how: Any) -> Any:
-            # JSON lets a key stand twice, and parsers take the last: two verdicts are none.
-            if repeated := _repeated_key(json_data):
-                error = PydanticCustomError("repeated", "stands more than once; expected one answer")
-                lines = [{"type": error, "loc": (repeated,), "input": json_data}]
-                raise ValidationError.from_exception_data(cls.__name__, lines)
-            return super().model_validate_json(json_data, **how)
-
-    return OneVerdict
-
-
-def _repeated_key(text: str | bytes) -> str | None:
-    repeated: list[str] = []
-
-    def note(pairs: list[tuple[str, Any]]) -> None:
-        names = [name for name, _ in pairs]
-        repeated.extend(name for name in names if names.count(name) > 1)
-
-    with suppress(ValueError, RecursionError):  # pydantic says what is wrong with it
-        json.loads(text, object_pairs_hook=note)
-    return repeated[0] if repeated else None

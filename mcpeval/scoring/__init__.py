@@ -1,7 +1,7 @@
 """`score`: what evaluators say of runs, one row of a frame for each run, evaluator and sample.
 
-Parts: inputs (what is meant, as rows and jobs) | table (the frame) | tools (servers to ask) | work (the
-jobs, done).
+Parts: inputs (what is meant, as rows and jobs) | pairs (which run is compared with which) | table (the
+frame) | tools (servers to ask) | work (the jobs, done).
 """
 
 from __future__ import annotations
@@ -15,14 +15,19 @@ import pandas as pd
 from ..caching import open_cache
 from ..errors import McpevalError
 from ..evaluators.base import is_immediate
+from ..evaluators.composed import kind_of
+from ..forecasts import priced
 from ..progress import Progress
 from ..servers import read_servers
 from .cells import CELLS
 from .inputs import check_arguments, plan, read_runs
-from .table import kind_of, scores_of
+from .pairs import paired
+from .table import scores_of
 from .work import FAILED, Budget, Work, collector_paused
 
 __all__ = ["score"]
+
+_COUNTS = ("rows", "calls", "shared_calls", "cached_calls", "prompt_tokens")
 
 
 def score(
@@ -57,8 +62,9 @@ def score(
     concurrency : int
         Evaluations at the same time.
     budget_usd : float, optional
-        US dollars, after which no call is made; the rows left are of status ``budget``. Calls in
-        flight are set aside at the price of the dearest so far, the first of a model goes alone.
+        US dollars, after which no evaluation is begun; the rows left are of status ``budget``. One that
+        is begun is finished: both orders of a pair, all jurors. Those in flight are set aside at the
+        price of the dearest so far, the first of a model goes alone.
     dry_run : bool
         Call nobody, and give a frame of what would be done instead (see Returns).
     errors : {"keep", "raise"}
@@ -77,8 +83,11 @@ def score(
         frame's, else its index label as a text. A score that could not be given is NaN, with its
         ``status`` and ``reason``. ``cost_usd`` is what was paid now; ``metadata["saved_usd"]`` is
         what a cached verdict cost when it was paid. With `dry_run`, one row for each evaluator:
-        ``evaluator, kind, model, rows, calls, cached_calls, prompt_tokens`` (re-asks not counted;
-        tokens at four characters each).
+        ``evaluator, kind, model, rows, calls, shared_calls, cached_calls, prompt_tokens`` (``shared_calls``
+        are the very same as another row or evaluator asks before; re-asks are not counted; tokens at four
+        characters each; of a cascade the most that it may take), and ``usd_low`` and ``usd_high``
+        (`mcpeval.forecasts.priced`). A jury has a row for each juror besides its own,
+        which `rows` does not count.
 
     Raises
     ------
@@ -91,10 +100,19 @@ def score(
     McpevalError
         With ``errors="raise"``.
 
+    Warns
+    -----
+    UserWarning
+        Runs were to be compared, and for some there is none to be compared with; their rows are
+        ``skipped``.
+
     Notes
     -----
     A run that ended in an error which is not the agent's own doing (its ``error_class`` is neither
     ``turn_limit`` nor ``bad_json``) and has no output is ``skipped`` by every evaluator.
+
+    Of an evaluator that compares the runs of two agents (`mcpeval.evaluators.Pairwise`) there are two
+    rows for each pair, one for either run.
 
     Examples
     --------
@@ -107,11 +125,13 @@ def score(
     with ExitStack() as pause:
         pause.enter_context(collector_paused())
         asked, jobs, read = plan(given, evaluators)
+        jobs = paired(jobs, given, asked)
         store = None if all(map(is_immediate, asked)) else open_cache(cache, replay=replay)
         work = Work(given, asked, jobs, read, store)
         if dry_run:
             return _forecast(work)
-        with Progress(len(jobs.run), "score", progress) as bar:
+        folder = None if store is None or store.replay else store.path
+        with Progress(work.size, "score", progress, folder=folder, parts=work.planned() if folder else None) as bar:
             if left := work.at_once(bar):
                 pause.close()
                 work.wait(left, known_servers, concurrency, Budget(budget_usd), bar)
@@ -134,17 +154,21 @@ def _raise_first(work: Work) -> None:
 def _forecast(work: Work) -> pd.DataFrame:
     """What `score` would do, one row for each evaluator."""
     lines: dict[str, dict[str, Any]] = {}
-    for i, (place, who) in enumerate(zip(work.jobs.run, work.jobs.evaluator)):
+    asked: set[str] = set()
+    for i, who in enumerate(work.jobs.evaluator):
         evaluator = work.evaluators[who]
-        models = getattr(evaluator, "models", ())
-        about = {"evaluator": evaluator.name, "kind": kind_of(evaluator), "model": ", ".join(models) or None}
-        line = lines.setdefault(evaluator.name, {**about, "rows": 0, "calls": 0, "cached_calls": 0, "prompt_tokens": 0})
+        about = {"evaluator": evaluator.name, "kind": kind_of(evaluator)}
+        about["model"] = ", ".join(getattr(evaluator, "models", ())) or None
+        line = lines.setdefault(evaluator.name, {**about, **dict.fromkeys(_COUNTS, 0)})
         line["rows"] += 1
-        found = work.known(i)
-        if models and found is None:
-            line["calls"] += 1
-            line["prompt_tokens"] += sum(len(message["content"]) for message in evaluator.render(work.rows[place])) // 4
-        elif models:
-            line["cached_calls"] += found.usage is not None
-    columns = ["evaluator", "kind", "model", "rows", "calls", "cached_calls", "prompt_tokens"]
-    return pd.DataFrame(list(lines.values()), columns=columns)
+        found = work.forecast_of(i)
+        line["cached_calls"] += found.cached_calls
+        for call in found.calls:
+            if call.key in asked and (call.common or work.store is not None):
+                line["shared_calls"] += 1
+            else:
+                line["calls"] += 1
+                line["prompt_tokens"] += call.prompt_tokens
+            asked.add(call.key)
+    table = pd.DataFrame(list(lines.values()), columns=["evaluator", "kind", "model", *_COUNTS])
+    return priced(table, {evaluator.name: evaluator for evaluator in reversed(work.evaluators)})

@@ -18,12 +18,26 @@ from ..frames import cells_of, plain, rows_of
 from ..types import Run
 
 
+class Missing(NamedTuple):
+    """An agent without a run of a task and trial, and the two who should have been compared, in order."""
+
+    agent: str
+    between: tuple[str, str]
+
+
 class Jobs(NamedTuple):
-    """What makes a row each, or several: the place of a run, the number of an evaluator, and of its sample."""
+    """What makes a row each, or several: the place of a run, the number of an evaluator, and of its sample.
+
+    Of jobs that compare the run with another, ``against`` has the place of that one, or which one is
+    missing; ``mirror`` has the job that sees the same comparison from the other's side, and is not done
+    for itself.
+    """
 
     run: list[int]
     evaluator: list[int]
     sample: list[int]
+    against: Mapping[int, int | Missing] = {}
+    mirror: Mapping[int, int] = {}
 
 
 @dataclass(frozen=True)

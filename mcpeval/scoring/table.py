@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ..evaluators.base import ORIGINS, TEXTS
+from ..evaluators.composed import kind_of, part_named
 from ..frames import RUN_KEYS, column, frame_from, score_dtypes
 from .cells import CELLS
 from .work import Work
@@ -20,16 +21,17 @@ def scores_of(work: Work) -> pd.DataFrame:
     What is known of a run or an evaluator is made an array once, and repeated.
     """
     runs, evaluators, dtypes = work.runs, work.evaluators, score_dtypes(work.runs.names)
-    told = [e for e in evaluators if hasattr(e, "fingerprint") and hasattr(e, "to_dict")]
-    TEXTS.update((evaluator.fingerprint, evaluator.to_dict()) for evaluator in told)
+    for evaluator in evaluators:
+        _tell(evaluator)
     ORIGINS.update(runs.origins())
     cells = _cells(work)
     at = np.array(cells.pop("job"), np.int64)
-    of_run, of_evaluator, sample = (np.array(numbers, np.int64)[at] for numbers in work.jobs)
+    of_run, of_evaluator, sample = (np.array(numbers, np.int64)[at] for numbers in work.jobs[:3])
+    speakers, spoke = _speakers(evaluators, of_evaluator, cells.get("evaluator"))
     known = {
         "evaluator": ([evaluator.name for evaluator in evaluators], of_evaluator),
-        "kind": ([kind_of(evaluator) for evaluator in evaluators], of_evaluator),
-        "fingerprint": ([getattr(evaluator, "fingerprint", None) for evaluator in evaluators], of_evaluator),
+        "kind": ([kind_of(one) for one in speakers], spoke),
+        "fingerprint": ([getattr(one, "fingerprint", None) for one in speakers], spoke),
         **{key: (runs.column(key), of_run) for key in RUN_KEYS if key in dtypes},
     }
     columns = {name: column(values, dtypes[name]).take(places) for name, (values, places) in known.items()}
@@ -64,6 +66,20 @@ def _cells(work: Work) -> dict[str, Sequence[Any]]:
     return {name: [values[i] for i in order] for name, values in cells.items()}
 
 
-def kind_of(evaluator: Any) -> str:
-    """The ``kind`` of an evaluator; an object that does not say is a function's like."""
-    return getattr(evaluator, "kind", "function")
+def _tell(evaluator: Any) -> None:
+    """Let a manifest find what an evaluator and those that it is made of tell of themselves."""
+    if hasattr(evaluator, "fingerprint") and hasattr(evaluator, "to_dict"):
+        TEXTS[evaluator.fingerprint] = evaluator.to_dict()
+    for part in getattr(evaluator, "parts", {}).values():
+        _tell(part)
+
+
+def _speakers(
+    evaluators: Sequence[Any], of_evaluator: np.ndarray, names: Sequence[str] | None
+) -> tuple[list[Any], np.ndarray]:
+    """Those whose answers the rows are, and which of them each row is of: a juror, where it is a juror's."""
+    if names is None or not any(hasattr(evaluator, "parts") for evaluator in evaluators):
+        return list(evaluators), of_evaluator
+    found: dict[tuple[int, str], int] = {}
+    spoke = [found.setdefault(pair, len(found)) for pair in zip(of_evaluator.tolist(), names)]
+    return [part_named(evaluators[who], name) for who, name in found], np.array(spoke, np.int64)

@@ -5,28 +5,29 @@ from __future__ import annotations
 import asyncio
 import gc
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
 from .._loop import run_sync
 from ..caching import Cache
 from ..errors import InputError
-from ..evaluators.base import Context, evaluate_now, evaluate_row, is_immediate
+from ..evaluators.base import Context, evaluate_now, is_immediate
+from ..evaluators.composed import OPPONENT, Answers, Forecast, answers_of, forecast, leaves, peeked, total_usage
 from ..evaluators.rules import Rule
 from ..progress import Progress
 from ..servers import Server
 from ..types import OWN_DOING, Score, Usage
 from .cells import Line, Verdicts, line_of
-from .inputs import Jobs, Runs
+from .inputs import Jobs, Missing, Runs
+from .pairs import mirrored, without_opponent
 from .tools import Tools
 
 #: Statuses of scores that should have been there.
 FAILED = ("error", "unparsed")
-
-Answers = list[tuple[str, Score]]
 
 _NOTHING = Usage()
 
@@ -58,24 +59,61 @@ class Work:
         self._read = read
         self._immediate = [is_immediate(evaluator) for evaluator in evaluators]
         self._left_out = _not_the_agents_doing(runs)
+        self._mirrors = frozenset(jobs.mirror.values())
+
+    @property
+    def size(self) -> int:
+        """How many jobs are done."""
+        return len(self.jobs.run) - len(self._mirrors)
+
+    def planned(self) -> dict[str, int]:
+        """How many jobs of each evaluator are done."""
+        done = (who for i, who in enumerate(self.jobs.evaluator) if i not in self._mirrors)
+        return {self.evaluators[who].name: n for who, n in Counter(done).items()}
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
         """The runs as evaluators are given them."""
         return self.runs.rows(self._read)
 
-    def known(self, i: int) -> Score | None:
-        """What can be said of a job without work: why the run is not scored, or a verdict in the cache."""
-        place, evaluator = self.jobs.run[i], self.evaluators[self.jobs.evaluator[i]]
+    def row(self, i: int) -> dict[str, Any]:
+        """What the evaluator of a job is given: a run, or two."""
+        row, other = self.rows[self.jobs.run[i]], self.jobs.against.get(i)
+        return row if other is None else {**row, OPPONENT: self.rows[other]}
+
+    def forecast_of(self, i: int) -> Forecast:
+        """What a job would take; nothing for one that is not done."""
+        if i in self._mirrors or self._skipped(i) is not None:
+            return Forecast()
+        return forecast(self.evaluators[self.jobs.evaluator[i]], self.row(i), self.store, self.jobs.sample[i])
+
+    def _skipped(self, i: int) -> Score | None:
+        """Why the run of a job is not scored, or not compared; None where it is."""
+        place, other = self.jobs.run[i], self.jobs.against.get(i)
         if place in self._left_out:
             return self._left_out[place]
-        peek = getattr(evaluator, "peek", None)
-        return None if peek is None else peek(self.rows[place], self.store, sample=self.jobs.sample[i])
+        if isinstance(other, Missing):
+            return without_opponent(other)
+        if other in self._left_out:
+            lost = self._left_out[other]
+            return replace(lost, reason=f"of the run to compare it with: {lost.reason}")
+        return None
+
+    def _known(self, i: int) -> Answers | None:
+        """What can be said of a job without work: why the run is not scored, or a verdict in the cache."""
+        evaluator = self.evaluators[self.jobs.evaluator[i]]
+        if (skipped := self._skipped(i)) is not None:
+            return [(evaluator.name, skipped)]
+        if not hasattr(evaluator, "peek"):
+            return None
+        return peeked(evaluator, self.row(i), self.store, self.jobs.sample[i])
 
     def at_once(self, progress: Progress) -> list[int]:
         """Do what nobody has to be waited for; the places of the jobs that are left."""
         left = []
         for i in self._rules(progress):
+            if i in self._mirrors:
+                continue
             start = time.perf_counter()
             if (answers := self._answers_now(i)) is None:
                 left.append(i)
@@ -108,14 +146,16 @@ class Work:
             else:
                 others.append(i)
             then = now
+        if progress.recorded and not shown:
+            for who, n in Counter(self.jobs.evaluator[i] for i in jobs).items():
+                progress.advance(n, part=self.evaluators[who].name)
         return others
 
     def _answers_now(self, i: int) -> Answers | None:
         place, who = self.jobs.run[i], self.jobs.evaluator[i]
         if self._immediate[who] and place not in self._left_out:
             return evaluate_now(self.evaluators[who], self.rows[place])
-        found = self.known(i)
-        return None if found is None else [(self.evaluators[who].name, found)]
+        return self._known(i)
 
     def wait(
         self, left: Sequence[int], servers: Mapping[str, Server], concurrency: int, budget: Budget, progress: Progress
@@ -128,14 +168,21 @@ class Work:
         shared = self._immediate[self.jobs.evaluator[i]]
         for name, answer in answers:
             self.lines.append(line_of(i, name, answer, took, shared=shared))
-            usage = answer.usage or _NOTHING
-            progress.advance(failed=answer.status in FAILED, cached=usage.cached, cost_usd=usage.cost_usd)
+        if i in self.jobs.mirror:
+            for name, answer in answers:
+                self.lines.append(line_of(self.jobs.mirror[i], name, mirrored(answer), 0.0, shared=False))
+        usage = total_usage(answers) or _NOTHING
+        failed = [answer for _, answer in answers if answer.status in FAILED]
+        evaluator = self.evaluators[self.jobs.evaluator[i]].name
+        error = f"{evaluator} on run {self.runs.run_ids[self.jobs.run[i]]}: {failed[0].error}" if failed else None
+        told = {"cost_usd": usage.cost_usd, "part": evaluator, "error": error}
+        progress.advance(failed=bool(failed), cached=usage.cached, **told)
 
     def _check_models(self, asked: set[int], budget_usd: float | None) -> None:
         """Raise for a model that cannot be asked, of those that will be."""
         if self.store is not None and self.store.replay:
             return
-        for judge in (self.evaluators[who] for who in sorted(asked)):
+        for judge in (leaf for who in sorted(asked) for leaf in leaves(self.evaluators[who])):
             if not getattr(judge, "models", ()):
                 continue
             from .. import llm
@@ -169,8 +216,7 @@ class Work:
 
     async def _answer(self, i: int, context: Context, budget: Budget) -> Answers:
         evaluator = self.evaluators[self.jobs.evaluator[i]]
-        draw = _Draw(evaluator, self.jobs.sample[i]) if hasattr(evaluator, "samples") else evaluator
-        call = partial(evaluate_row, draw, self.rows[self.jobs.run[i]], context)
+        call = partial(answers_of, evaluator, self.row(i), context, self.jobs.sample[i])
         models = getattr(evaluator, "models", ())
         answers = await (budget.spend(",".join(models), call) if models else call())
         if answers is None:
@@ -246,25 +292,9 @@ class Budget:
             answers = await call()
         finally:
             self.reserved -= aside
-        for _, answer in answers:
-            usage = answer.usage or Usage()
-            # An answer of unknown cost could have been any: no other is paid for after it.
-            self.spent += float("inf") if usage.cost_usd is None else usage.cost_usd
-            if usage.calls > usage.cached_calls:
-                self._dearest[what] = max(usage.cost_usd or 0.0, self._dearest.get(what, 0.0))
+        usage = total_usage(answers) or _NOTHING
+        # An answer of unknown cost could have been any: no other is paid for after it.
+        self.spent += float("inf") if usage.cost_usd is None else usage.cost_usd
+        if usage.calls > usage.cached_calls:
+            self._dearest[what] = max(usage.cost_usd or 0.0, self._dearest.get(what, 0.0))
         return answers
-
-
-@dataclass(frozen=True)
-class _Draw:
-    """An evaluator of which this is the `sample`-th answer."""
-
-    evaluator: Any
-    sample: int
-
-    @property
-    def name(self) -> str:
-        return self.evaluator.name
-
-    async def evaluate(self, row: Mapping[str, Any], context: Context) -> Score:
-        return await self.evaluator.evaluate(row, context, sample=self.sample)
