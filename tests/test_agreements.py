@@ -104,6 +104,38 @@ def test_tau2s_judges_agree_with_the_reward_as_told_by_prompt_and_domain(conform
     assert kappas.loc["quick_triage_v1"].to_dict() == {"airline": 0.063, "retail": 0.051, "telecom": 0.780}
 
 
+# The chain-of-thought prompt lets the judge choose its own words.
+TAU2_WORDS = {
+    **dict.fromkeys(("pass", "satisfied", "satisfactory", "compliant", "correct"), True),
+    **dict.fromkeys(("fail", "failure", "unsatisfactory"), False),
+}
+
+
+def test_tau2s_free_verdicts_are_mapped_and_what_is_not_is_listed(conformance):
+    cohens_kappa = pytest.importorskip("statsmodels.stats.inter_rater").cohens_kappa
+    rows = read_lines(conformance / "data" / "tau2" / "llm_judge_verdicts.jsonl")
+    table = pd.DataFrame(
+        [
+            {"domain": row["domain"], "label": row["judge_verdict"], "task_id": row["task_id"],
+             "reward": row["tau2_success"]}
+            for row in rows
+            if row["judge_prompt_name"] == "policy_chain_of_thought_v1"
+        ]
+    )  # fmt: skip
+    with pytest.warns(UserWarning) as warned:
+        found = agreement(table, "reward", by="domain", labels=TAU2_WORDS).set_index("domain")
+    assert [str(warning.message) for warning in warned] == [
+        "agreement: 3 verdicts have a label that labels does not map, and count as none: "
+        "'partially_satisfied' (1), 'partially satisfied' (1), 'unknown' (1)"
+    ]
+    assert warned[0].filename == __file__
+    assert found["n"].sum() == len(table) - 3 == 275
+    assert found["coverage"].min() < 1.0
+    for domain, own in table.assign(said=table["label"].map(TAU2_WORDS)).dropna(subset="said").groupby("domain"):
+        counts = pd.crosstab(own["said"].astype(bool), own["reward"]).to_numpy()
+        assert found["kappa"][domain] == pytest.approx(cohens_kappa(counts, return_results=False))
+
+
 def read(path):
     return json.loads(path.read_text(encoding="utf-8"))
 
@@ -215,7 +247,7 @@ def test_agreement_throughout_is_no_certainty():
 
 def test_samples_are_verdicts_each_and_no_more_tasks():
     once = verdicts(JUDGED)
-    thrice = pd.concat([once] * 3, ignore_index=True)
+    thrice = pd.concat([once.assign(sample=number) for number in range(3)], ignore_index=True)
     (one,), (three,) = (agreement(frame, labels(HUMAN)).to_dict("records") for frame in (once, thrice))
     assert (three["n"], three["tasks"], three["accuracy"]) == (300, 100, one["accuracy"])
     assert (three["kappa_low"], three["kappa_high"]) == pytest.approx((one["kappa_low"], one["kappa_high"]))
@@ -230,6 +262,28 @@ def test_groups_are_in_order_and_the_seed_repeats():
     assert len(agreement(scores.drop(columns="evaluator"), labels(HUMAN))) == 1
 
 
+def test_labels_are_translated_into_the_words_of_the_reference(recwarn):
+    scores = verdicts([True] * 6, label=["A", "B", "C", "A", None, "B"])
+    human = labels([3, 2, 1, 2, 3, 2])
+    (row,) = agreement(scores, human, labels={"A": 3, "B": 2, "C": 1}).to_dict("records")
+    expected = stats.agreement_measures([3, 2, 1, 3, 2], [3, 2, 1, 2, 2], "ordinal")
+    assert (row["value"], row["level"], row["n"]) == ("label", "ordinal", 5)
+    assert row["kappa_quadratic"] == pytest.approx(expected["kappa_quadratic"][0])
+    (row,) = agreement(scores, human, labels={"A": 3, "B": 2, "C": None}).to_dict("records")
+    assert row["n"] == 4 and not recwarn.list  # None says that it is no verdict
+    (row,) = agreement(scores, labels([True, False] * 3), labels={"A": True, "B": False, "C": False}).to_dict("records")
+    assert (row["level"], row["sensitivity"]) == ("nominal", 0.5)
+    with pytest.raises(InputError, match=r"labels has none of the labels in scores: \['A', 'B', 'C'\]"):
+        agreement(scores, human, labels={"a": 3})
+    with pytest.raises(InputError, match="labels=3 should map labels to what they mean"):
+        agreement(scores, human, labels=3)
+
+
+def test_verdicts_that_are_there_twice_are_refused():
+    with pytest.raises(InputError, match="agreement: 100 rows of scores are there more than once, as run_id='r0'"):
+        agreement(pd.concat([verdicts(JUDGED)] * 2), labels(HUMAN))
+
+
 # --- several annotators ---------------------------------------------------------------------------
 
 
@@ -239,7 +293,9 @@ def test_several_annotators_give_the_human_ceiling():
     people = pd.DataFrame({name: np.where(rng.random(80) < 0.1, ~truth, truth) for name in ("ann", "bob", "cy")})
     people.index = [f"r{i}" for i in range(80)]
     judged = np.where(rng.random(80) < 0.2, ~truth, truth)
-    scores = pd.concat([verdicts(judged.tolist())] * 2)  # two samples: people are still compared once
+    scores = pd.concat(
+        [verdicts(judged.tolist()).assign(sample=number) for number in (0, 1)]
+    )  # two samples: people are still compared once
     found = agreement(scores, people)
     assert found[["rater", "reference"]].to_numpy().tolist() == [
         ["judge", "ann"], ["judge", "bob"], ["judge", "cy"], ["judge", "consensus"],
@@ -285,6 +341,10 @@ def test_the_consensus_of_points_is_the_median_and_of_amounts_the_mean():
         (labels(HUMAN), {"on": "run"}, "no column 'run'"),
         (labels(HUMAN), {"by": "judge"}, "by has 'judge', which is no column"),
         (labels(HUMAN), {"ci": 1}, "ci=1 should lie between 0 and 1"),
+        (labels(HUMAN), {"seed": "x"}, "seed='x' should be a whole number"),
+        (labels(HUMAN), {"on": ["run_id"]}, "no column ['run_id']"),
+        (labels(HUMAN), {"value": np.array(["passed", "label"])}, "value=array"),
+        (labels(HUMAN), {"by": [["evaluator"]]}, "by=[['evaluator']] should be names of columns"),
     ],
 )
 def test_an_argument_that_cannot_be_meant_is_named(reference, change, message):

@@ -55,6 +55,17 @@ def test_the_kappas_are_those_of_statsmodels(n):
 
 
 @pytest.mark.parametrize("level", ["nominal", "ordinal", "interval"])
+def test_alpha_of_resamples_is_that_of_the_package(level):
+    """`krippendorff` gives one alpha at a time; the bootstrap needs thousands, and has its own sums."""
+    first, second = ratings(30, 4)
+    weights = np.random.default_rng(5).multinomial(30, np.full(30, 1 / 30), 20)
+    found = stats.agreement_measures(first, second, level, weights)["alpha"]
+    for alpha, times in zip(found, weights):
+        pair = np.column_stack([np.repeat(first, times), np.repeat(second, times)])
+        assert alpha == pytest.approx(stats.krippendorff(pair, level=level), abs=1e-12)
+
+
+@pytest.mark.parametrize("level", ["nominal", "ordinal", "interval"])
 def test_alpha_of_a_pair_is_alpha_of_many(level):
     first, second = ratings(40, 3)
     expected = stats.krippendorff(np.column_stack([first, second]), level=level)

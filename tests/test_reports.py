@@ -1,5 +1,7 @@
 """Summaries and wide tables of scores."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +9,7 @@ import pytest
 from mcpeval import stats
 from mcpeval.errors import InputError
 from mcpeval.frames import scores_frame
-from mcpeval.reports import summarize, wide
+from mcpeval.reports import compare, pass_at_k, summarize, wide
 
 
 def score_rows(table, **common):
@@ -76,7 +78,8 @@ def test_one_task_has_a_score_and_no_interval():
 
 
 def test_groups_come_in_the_order_of_their_first_row_and_missing_labels_are_one():
-    scores = pd.concat([frame_of({("t0", 0): 1.0}, agent=name) for name in ("z", "a", None, "z")], ignore_index=True)
+    tables = [frame_of({("t0", trial): 1.0}, agent=name) for trial, name in enumerate(("z", "a", None, "z"))]
+    scores = pd.concat(tables, ignore_index=True)
     table = summarize(scores)
     assert table["agent"].isna().tolist() == [False, False, True]
     assert table["agent"].tolist()[:2] == ["z", "a"]
@@ -198,6 +201,30 @@ def test_another_column_takes_the_place_of_the_score():
         summarize(scores, value="turn")
     with pytest.raises(InputError, match="not the worst 'turns'"):
         summarize(scores, value="turns", errors="fail")
+
+
+def test_rows_that_are_there_twice_are_refused_with_the_remedy():
+    scores = frame_of({("t0", 0): 1.0, ("t1", 0): 0.0}, fingerprint="f")
+    twice = pd.concat([scores, scores])
+    told = "2 rows of scores are there more than once, as run_id='t0/0/None', evaluator='exact', sample=0"
+    for report in (summarize, pass_at_k, lambda frame: compare(frame.assign(half=["x", "y"] * 2), "half")):
+        with pytest.raises(InputError, match=told):
+            report(twice)
+    columns = ["run_id", "evaluator", "fingerprint", "sample"]
+    with pytest.raises(InputError, match=re.escape(f"scores.drop_duplicates({columns})")):
+        summarize(twice)
+    pd.testing.assert_frame_equal(summarize(twice.drop_duplicates(columns)), summarize(scores))
+
+
+def test_rows_are_not_the_same_where_anything_tells_them_apart():
+    scores = frame_of({("t0", 0): 1.0, ("t1", 0): 0.0}, fingerprint="f")
+    for column, value in (("sample", 1), ("fingerprint", "g"), ("evaluator", "b"), ("agent", "b"), ("run_id", None)):
+        assert summarize(pd.concat([scores, scores.assign(**{column: value})]))["n"].sum() == 4, column
+    factor = pd.concat([scores.assign(temperature=0.0), scores.assign(temperature=1.0)])
+    assert summarize(factor, by="temperature")["n"].tolist() == [2, 2]
+    # A frame that does not number its samples cannot say that it repeats itself.
+    unnumbered = scores[["run_id", "task_id", "evaluator", "score"]]
+    assert summarize(pd.concat([unnumbered] * 2))["n"].tolist() == [4]
 
 
 def test_what_is_no_frame_of_scores_is_refused():

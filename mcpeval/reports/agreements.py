@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from statistics import fmean, median_low
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from .. import stats
-from ..errors import InputError
 from ..frames import cells_of, column
 from .columns import (
     check_choice,
     check_ci,
     check_column,
     check_frame,
+    check_repeats,
+    check_seed,
     codes,
     group_columns,
     group_keys,
     groups_of,
     units,
 )
+from .rated import VALUES, Rated, kind_of, rated, references_of, translated
 
 _BY = ("evaluator",)
-_VALUES = ("passed", "label", "score")
-_MEASURES = (
+MEASURES = (
     *("accuracy", "kappa", "kappa_linear", "kappa_quadratic", "alpha", "sensitivity", "specificity"),
     *("balanced_accuracy", "spearman", "kendall", "pearson", "bias"),
 )
@@ -36,7 +37,7 @@ _MEASURES = (
 _OF_NUMBERS = ("sensitivity", "specificity", "pearson", "bias")
 _AGREEMENT = {
     "n": "int64",
-    **{f"{name}{end}": "float64" for name in _MEASURES for end in ("", "_low", "_high")},
+    **{f"{name}{end}": "float64" for name in MEASURES for end in ("", "_low", "_high")},
     "majority": "float64",
     "coverage": "float64",
     "tasks": "int64",
@@ -54,6 +55,7 @@ def agreement(
     on: str = "run_id",
     value: str | None = None,
     level: str | None = None,
+    labels: Mapping[Any, Any] | None = None,
     ci: float = 0.95,
     seed: int = 0,
 ) -> pd.DataFrame:
@@ -81,6 +83,10 @@ def agreement(
         What the values are: names, ranks or amounts. By default names for ``passed``; ranks for
         labels that are numbers, and for texts whose scores put all of them in an order, else names;
         amounts for ``score``.
+    labels : dict, optional
+        What each ``label`` of a judge means in the words of the reference, where it wrote others:
+        ``{"satisfied": True, "pass": True, "fail": False}``. What is mapped to None is no verdict; what
+        is not mapped at all is none either, and a warning lists it.
     ci : float
         Confidence of the intervals.
     seed : int
@@ -108,172 +114,53 @@ def agreement(
         amounts); and as the human ceiling, on the same runs, each annotator against each other, and
         against the consensus of the "others" where there are more than two.
 
+    Warns
+    -----
+    UserWarning
+        Some verdicts have a label that `labels` does not map.
+
     Raises
     ------
     InputError
-        A column is missing, no label of the reference belongs to a row, labels are of several
-        kinds or given twice, an argument is impossible, or a group has verdicts but not the
-        `value` that is to be compared.
+        A column is missing, rows are there twice, no label of the reference belongs to a row, labels
+        are of several kinds or given twice, an argument is impossible, or a group has verdicts but
+        not the `value` that is to be compared.
     """
     check_frame(scores, "agreement")
     check_ci(ci, "agreement")
-    check_choice("value", value, (None, *_VALUES), "agreement")
+    check_seed(seed, "agreement")
+    check_choice("value", value, (None, *VALUES), "agreement")
     check_choice("level", level, (None, *stats.LEVELS), "agreement")
     taken = [*_AGREEMENT, "rater", "reference"]
     keys = group_keys(scores, by, _BY, taken, "agreement")
-    references = _references(scores, reference, on)
-    kind = _kind(references)
-    table = {name: cells_of(scores[name]) for name in (*_VALUES, "status") if name in scores.columns}
+    check_repeats(scores, keys, "agreement")
+    references = references_of(scores, reference, on, "agreement")
+    kind = kind_of(references, "agreement")
+    table = {name: cells_of(scores[name]) for name in (*VALUES, "status") if name in scores.columns}
+    if labels is not None:
+        check_column(scores, "label", "agreement")
+        table["label"], value = translated(table["label"], labels, "agreement"), value or "label"
     owners = cells_of(scores[on]) if on in scores.columns else list(range(len(scores)))
     tasks = units(scores)[0] if "task_id" in scores.columns else codes(owners)
-    rows, labels = [], []
+    rows, groups = [], []
     for group, positions in groups_of(scores, keys):
         where = ", ".join(f"{key}={name!r}" for key, name in zip(keys, group)) or "scores"
         chosen = [int(place) for place in positions]
-        rated = _rated(table, references, chosen, kind, value, level, where)
+        numbers = rated(table, references, chosen, kind, value, level, f"agreement: {where}")
         _, first = np.unique(codes([owners[place] for place in chosen]), return_index=True)
-        for rater, against, x, y in _comparisons(rated, first):
+        for rater, against, x, y in comparisons(numbers, first):
             own = tasks[positions] if rater == "judge" else tasks[positions][first]
-            rows.append({**_line(x, y, own, rated, ci, seed), "rater": rater, "reference": against})
-            labels.append(group)
+            rows.append({**measured(x, y, own, numbers, ci, seed), "rater": rater, "reference": against})
+            groups.append(group)
     several = {"rater": "str", "reference": "str"} if len(references) > 1 else {}
     columns = {name: column([row.get(name) for row in rows], t) for name, t in {**several, **_AGREEMENT}.items()}
-    return pd.DataFrame({**group_columns(scores, keys, labels), **columns})
-
-
-# --- what is compared -----------------------------------------------------------------------------
-
-
-class _Rated(NamedTuple):
-    """One group in numbers: NaN is no verdict or no label; shape (rows,) each."""
-
-    judged: np.ndarray
-    references: dict[str, np.ndarray]
-    value: str
-    level: str
-    names: bool  # the numbers stand for texts
-
-
-def _references(scores: pd.DataFrame, reference: Any, on: str) -> dict[str, list[Any]]:
-    """The labels of each annotator for each row of `scores`."""
-    if isinstance(reference, str):
-        check_column(scores, reference, "agreement", "reference")
-        return {reference: cells_of(scores[reference])}
-    check_column(scores, on, "agreement")
-    if isinstance(reference, Mapping):
-        reference = pd.Series(reference, dtype=object)
-    if isinstance(reference, pd.Series):
-        reference = reference.to_frame("reference")
-    if not isinstance(reference, pd.DataFrame):
-        raise InputError(
-            f"agreement: reference is a {type(reference).__name__}; expected the name of a column, a Series, a dict "
-            f"or a frame, with the labels by {on!r}"
-        )
-    if on in reference.columns:
-        reference = reference.set_index(on)
-    if not reference.index.is_unique or not reference.columns.is_unique:
-        twice = [name for axis in reference.axes for name in axis[axis.duplicated()]][0]
-        raise InputError(f"agreement: reference has {twice!r} more than once; expected one label for each {on!r}")
-    owners = cells_of(scores[on])
-    found = {}
-    for name in reference.columns:
-        given = dict(zip(reference.index.tolist(), cells_of(reference[name])))
-        found[str(name)] = [given.get(owner) for owner in owners]
-    if not any(label is not None for labels in found.values() for label in labels):
-        raise InputError(
-            f"agreement: no label of the reference belongs to a row: {on!r} has {owners[:1]}, "
-            f"and the reference {reference.index[:1].tolist()}"
-        )
-    return found
-
-
-def _kind(references: Mapping[str, Sequence[Any]]) -> str:
-    """Whether the labels are "truths", "numbers" or "texts"."""
-    labels = [label for given in references.values() for label in given if label is not None]
-    for kind, test in (("truths", _is_truth), ("numbers", _is_number), ("texts", lambda label: isinstance(label, str))):
-        if all(map(test, labels)):
-            return kind
-    raise InputError(f"agreement: the labels of the reference should be truth values, numbers or texts: {labels[:3]!r}")
-
-
-def _is_truth(label: Any) -> bool:
-    return isinstance(label, bool)
-
-
-def _is_number(label: Any) -> bool:
-    return isinstance(label, (int, float)) and not isinstance(label, bool)
-
-
-def _rated(
-    table: Mapping[str, list[Any]],
-    references: Mapping[str, list[Any]],
-    chosen: Sequence[int],
-    kind: str,
-    value: str | None,
-    level: str | None,
-    where: str,
-) -> _Rated:
-    ok = [table["status"][place] in ("ok", None) for place in chosen] if "status" in table else [True] * len(chosen)
-    of = {name: [table[name][place] if good else None for place, good in zip(chosen, ok)]
-          for name in _VALUES if name in table}  # fmt: skip
-    human = {name: [labels[place] for place in chosen] for name, labels in references.items()}
-    known = [label for labels in human.values() for label in labels if label is not None]
-    value = value or _value(of, known, kind)
-    judged = of.get(value)
-    if judged is None or any(ok) and all(answer is None for answer in judged):
-        hint = "; give its evaluator a threshold, or say value='score'" if value == "passed" else ""
-        raise InputError(f"agreement: {where} has no {value!r} to compare with the reference {known[:1]!r}{hint}")
-    texts = kind == "texts"
-    odd = [answer for answer in judged if answer is not None and not isinstance(answer, str if texts else (int, float))]
-    if odd:
-        raise InputError(f"agreement: {where}: {value} {odd[0]!r} and reference {known[0]!r} are not of one kind")
-    order = _order(of, known) if texts else None
-    numbered = _numbering([*judged, *known], order) if texts else float
-    default = {"passed": "nominal", "score": "interval"}.get(value, "ordinal" if order or not texts else "nominal")
-    return _Rated(
-        _numbers(judged, numbered),
-        {name: _numbers(labels, numbered) for name, labels in human.items()},
-        value,
-        level or default,
-        texts,
-    )
-
-
-def _value(of: Mapping[str, list[Any]], known: Sequence[Any], kind: str) -> str:
-    """What of a verdict has the kind of the reference's labels."""
-    if kind != "numbers":
-        return "passed" if kind == "truths" else "label"
-    labels = [label for label in of.get("label", ()) if label is not None]
-    if labels and all(map(_is_number, labels)) and (max(known, default=0) > 1 or max(labels) <= 1):
-        return "label"
-    return "passed" if set(known) <= {0, 1} else "score"
-
-
-def _order(of: Mapping[str, list[Any]], known: Sequence[str]) -> list[str] | None:
-    """Labels from worst to best by their scores; None where these do not put all labels in an order."""
-    worth: dict[str, set[float]] = {}
-    for label, score in zip(of["label"], of.get("score", [None] * len(of["label"]))):
-        if label is not None and score is not None:
-            worth.setdefault(label, set()).add(score)
-    points = [score for scores in worth.values() for score in scores]
-    if len(worth) < 3 or len(points) != len(worth) or len(set(points)) != len(points) or not set(known) <= set(worth):
-        return None
-    return sorted(worth, key=lambda label: min(worth[label]))
-
-
-def _numbering(labels: Sequence[Any], order: Sequence[str] | None) -> Callable[[str], float]:
-    places = order or sorted({str(label) for label in labels if label is not None})
-    return {label: float(place) for place, label in enumerate(places)}.__getitem__
-
-
-def _numbers(labels: Sequence[Any], numbered: Callable[[Any], float]) -> np.ndarray:
-    return np.array([np.nan if label is None else numbered(label) for label in labels], dtype=float)
+    return pd.DataFrame({**group_columns(scores, keys, groups), **columns})
 
 
 # --- who is compared with whom --------------------------------------------------------------------
 
 
-def _comparisons(rated: _Rated, first: np.ndarray) -> list[tuple[str, str, np.ndarray, np.ndarray]]:
+def comparisons(rated: Rated, first: np.ndarray) -> list[tuple[str, str, np.ndarray, np.ndarray]]:
     """(rater, reference, their numbers); people are compared once per run: at the rows `first`."""
     people = rated.references
     if len(people) == 1:
@@ -289,7 +176,7 @@ def _comparisons(rated: _Rated, first: np.ndarray) -> list[tuple[str, str, np.nd
     return rows
 
 
-def _consensus(labels: Sequence[np.ndarray], rated: _Rated) -> np.ndarray:
+def _consensus(labels: Sequence[np.ndarray], rated: Rated) -> np.ndarray:
     reduce = {"nominal": _commonest, "ordinal": median_low, "interval": fmean}[rated.level]
     given = ([label for label in row if label == label] for row in np.column_stack(labels).tolist())
     return np.array([reduce(row) if row else np.nan for row in given], dtype=float)
@@ -303,7 +190,7 @@ def _commonest(labels: Sequence[float]) -> float:
 # --- one line of the table ------------------------------------------------------------------------
 
 
-def _line(x: np.ndarray, y: np.ndarray, tasks: np.ndarray, rated: _Rated, ci: float, seed: int) -> dict[str, Any]:
+def measured(x: np.ndarray, y: np.ndarray, tasks: np.ndarray, rated: Rated, ci: float, seed: int) -> dict[str, Any]:
     """Measures with their intervals, and what they rest on."""
     labelled = ~np.isnan(y)
     both = labelled & ~np.isnan(x)
@@ -317,10 +204,10 @@ def _line(x: np.ndarray, y: np.ndarray, tasks: np.ndarray, rated: _Rated, ci: fl
     line["majority"] = found["majority"]
     samples = stats.resampled_measures(x, y, rated.level, tasks, resamples=_RESAMPLES, seed=seed) if size > 1 else {}
     of_reference = {"accuracy": y == y, "sensitivity": y == 1, "specificity": y == 0}
-    for name in _MEASURES:
+    for name in MEASURES:
         if name in found and not (rated.names and name in _OF_NUMBERS):
             line[name] = found[name]
-            low, high = _percentiles(samples[name], ci) if samples else stats.UNKNOWN
+            low, high = percentiles(samples[name], ci) if samples else stats.UNKNOWN
             if samples and not low < high and name in of_reference and found[name] in (0.0, 1.0):
                 rows = len(np.unique(tasks[of_reference[name]]))
                 low, high = stats.wilson(found[name] * rows, rows, ci=ci)
@@ -328,7 +215,8 @@ def _line(x: np.ndarray, y: np.ndarray, tasks: np.ndarray, rated: _Rated, ci: fl
     return line
 
 
-def _percentiles(samples: np.ndarray, ci: float) -> tuple[float, float]:
+def percentiles(samples: np.ndarray, ci: float) -> tuple[float, float]:
+    """The middle `ci` of bootstrap samples; those that are not defined are left out."""
     known = samples[~np.isnan(samples)]
     if not len(known):
         return stats.UNKNOWN

@@ -5,13 +5,14 @@ Each function names the report in its errors: `report` is the name of the public
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ..errors import InputError, did_you_mean
+from ..errors import InputError, did_you_mean, is_one_of
+from ..frames import RUN_KEYS
 
 #: Columns whose values lie between 0 and 1 by definition.
 RATES = ("score", "passed")
@@ -26,11 +27,11 @@ def check_frame(scores: Any, report: str) -> None:
         raise InputError(f"{report}: scores has the column {twice!r} more than once")
 
 
-def check_names(by: Any, report: str) -> list[str]:
-    """`by` as a list of names."""
-    names = [by] if isinstance(by, str) else by
-    if not isinstance(names, Iterable):
-        raise InputError(f"{report}: by={by!r} should be names of columns")
+def check_names(given: Any, report: str, argument: str = "by", what: str = "names of columns") -> list[Any]:
+    """One name or several as a list, each once."""
+    names = [given] if isinstance(given, str) else given
+    if not isinstance(names, Iterable) or not all(isinstance(name, Hashable) for name in names):
+        raise InputError(f"{report}: {argument}={given!r:.80} should be {what}")
     return list(dict.fromkeys(names))
 
 
@@ -40,18 +41,51 @@ def check_ci(ci: Any, report: str) -> None:
         raise InputError(f"{report}: ci={ci!r} should lie between 0 and 1, as 0.95 does")
 
 
+def check_seed(seed: Any, report: str) -> None:
+    """Refuse what no generator of random numbers begins with."""
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise InputError(f"{report}: seed={seed!r:.80} should be a whole number, 0 or more")
+
+
 def check_choice(name: str, value: Any, known: Sequence[Any], report: str) -> None:
     """Refuse an argument that is none of the `known` ones."""
-    if value not in known:
-        raise InputError(f"{report}: {name}={value!r}. {did_you_mean(value, map(str, known))}")
+    if not is_one_of(value, known):
+        raise InputError(f"{report}: {name}={value!r:.80}. {did_you_mean(value, map(str, known))}")
 
 
 def check_column(scores: pd.DataFrame, name: Any, report: str, argument: str = "scores") -> None:
     """Refuse a column that is not there."""
-    if name not in scores.columns:
+    if not isinstance(name, (str, int)) or name not in scores.columns:
         hint = did_you_mean(name, map(str, scores.columns))
         said = "scores has no column" if argument == "scores" else f"{argument} has"
         raise InputError(f"{report}: {said} {name!r}{'' if argument == 'scores' else ', which is no column'}. {hint}")
+
+
+def check_repeats(scores: pd.DataFrame, keys: Iterable[str], report: str) -> None:
+    """Refuse verdicts that are there twice, as where a frame was joined with itself.
+
+    Rows are the same where run, evaluator, fingerprint and sample are, and the groups `keys`; frames
+    that do not number their samples cannot be told to repeat themselves.
+    """
+    if not {"run_id", "evaluator", "sample"} <= set(scores.columns):
+        return
+    named = [name for name in ("run_id", "evaluator", "fingerprint", "sample") if name in scores.columns]
+    marks = list(dict.fromkeys([*named, *(key for key in RUN_KEYS if key in scores.columns), *keys]))
+    known = scores["run_id"].notna().to_numpy()
+    table = scores[marks][known]
+    try:
+        again = table.duplicated().to_numpy()
+    except TypeError:
+        return  # nested cells, which are refused by name where they are read
+    if again.any() and "metadata" in scores.columns:  # one run may be compared with several others
+        again = table.assign(between=np.array(_between(scores))[known]).duplicated().to_numpy()
+    if again.any():
+        first = table.iloc[int(again.argmax())]
+        raise InputError(
+            f"{report}: {again.sum()} rows of scores are there more than once, as run_id={first['run_id']!r}, "
+            f"evaluator={first['evaluator']!r}, sample={first['sample']}; number the samples of a run, or leave out "
+            f"what repeats: scores.drop_duplicates({named})"
+        )
 
 
 def group_keys(
@@ -137,6 +171,16 @@ def units(scores: pd.DataFrame, over: str = "task_id") -> tuple[np.ndarray, np.n
     runs = [("row", row) if run is None else ("run", run) for row, run in enumerate(cells(scores, "run_id"))]
     tasks = [run if task is None else ("task", task) for run, task in zip(runs, cells(scores, over))]
     return codes(tasks), codes(runs)
+
+
+def subjects(scores: pd.DataFrame) -> np.ndarray:
+    """Codes of what each row's verdict is about: its run, or the comparison of its run with another's."""
+    return codes(list(zip(units(scores)[1].tolist(), _between(scores))))
+
+
+def _between(scores: pd.DataFrame) -> list[str]:
+    told = (cell if isinstance(cell, Mapping) else {} for cell in cells(scores, "metadata"))
+    return [str(cell.get("between")) for cell in told]
 
 
 def task_means(values: np.ndarray, tasks: np.ndarray, runs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

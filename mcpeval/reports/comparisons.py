@@ -20,6 +20,8 @@ from .columns import (
     check_ci,
     check_column,
     check_frame,
+    check_repeats,
+    check_seed,
     group_columns,
     group_keys,
     groups_of,
@@ -104,8 +106,8 @@ def compare(
     Raises
     ------
     InputError
-        A column is missing, fewer than two values are there to compare, the baseline is none of
-        them, a score is no number from 0 to 1, or `ci` or `adjust` is impossible.
+        A column is missing, rows are there twice, fewer than two values are there to compare, the
+        baseline is none of them, a score is no number from 0 to 1, or `ci` or `adjust` is impossible.
 
     References
     ----------
@@ -113,10 +115,12 @@ def compare(
     """
     check_frame(scores, "compare")
     check_ci(ci, "compare")
+    check_seed(seed, "compare")
     check_choice("adjust", adjust, _ADJUSTMENTS, "compare")
     if not isinstance(by, str):
         raise InputError(f"compare: by={by!r} should name one column")
     group_keys(scores, by, (), ["baseline", *_COMPARISON], "compare")
+    check_repeats(scores, [by], "compare")
     check_column(scores, "task_id", "compare")
     levels = list(dict.fromkeys(level for level in cells(scores, by) if level is not None))
     if len(levels) < 2:

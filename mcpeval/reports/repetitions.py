@@ -16,6 +16,7 @@ from .columns import (
     check_ci,
     check_column,
     check_frame,
+    check_repeats,
     group_columns,
     group_keys,
     groups_of,
@@ -57,8 +58,8 @@ def pass_at_k(scores: pd.DataFrame, k: int | Sequence[int] = (1, 2, 4), *, ci: f
     Raises
     ------
     InputError
-        A column is missing, `k` is no number of trials or larger than the number of scored trials
-        of some task, or a score is neither pass nor fail.
+        A column is missing, rows are there twice, `k` is no number of trials or larger than the number
+        of scored trials of some task, or a score is neither pass nor fail.
     """
     check_frame(scores, "pass_at_k")
     check_ci(ci, "pass_at_k")
@@ -66,7 +67,8 @@ def pass_at_k(scores: pd.DataFrame, k: int | Sequence[int] = (1, 2, 4), *, ci: f
     for name in ("task_id", "run_id"):
         check_column(scores, name, "pass_at_k")
     keys = group_keys(scores, _BY, _BY, _PASSES, "pass_at_k")
-    passed, (tasks, runs), names = _passed(scores), units(scores), cells(scores, "task_id")
+    check_repeats(scores, keys, "pass_at_k")
+    passed, (tasks, runs), names = passed_of(scores, "pass_at_k"), units(scores), cells(scores, "task_id")
     rows, labels = [], []
     for group, positions in groups_of(scores, keys):
         own = positions[~np.isnan(passed[positions])]
@@ -89,17 +91,17 @@ def _wanted(k: Any) -> list[int]:
     return given
 
 
-def _passed(scores: pd.DataFrame) -> np.ndarray:
+def passed_of(scores: pd.DataFrame, report: str) -> np.ndarray:
     """Whether each row passed, shape (rows,): 1, 0, or NaN for a row without a score."""
-    values = values_of(scores, "score", "pass_at_k")
+    values = values_of(scores, "score", report)
     if "passed" in scores.columns:
-        said = values_of(scores, "passed", "pass_at_k")
+        said = values_of(scores, "passed", report)
         values = np.where(np.isnan(said), values, said)
     graded = np.flatnonzero(~np.isnan(values) & ~np.isin(values, (0.0, 1.0)))
     if len(graded):
         place = graded[0]
         raise InputError(
-            f"pass_at_k: score={values[place]:g} in row {scores.index[place]!r} is neither pass nor fail; "
+            f"{report}: score={values[place]:g} in row {scores.index[place]!r} is neither pass nor fail; "
             "give its evaluator a threshold, or the frame a column 'passed'"
         )
     return values

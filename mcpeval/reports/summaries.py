@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from .. import stats
-from ..errors import InputError
+from ..errors import InputError, is_one_of
 from ..frames import column
 from .columns import (
     bounded,
@@ -18,6 +18,8 @@ from .columns import (
     check_ci,
     check_column,
     check_frame,
+    check_repeats,
+    check_seed,
     group_columns,
     group_keys,
     groups_of,
@@ -26,6 +28,7 @@ from .columns import (
     units,
     values_of,
 )
+from .sampled import SPREADS, are_sampled, spreads
 
 _METHODS = ("auto", "t", "bca")
 _ERRORS = ("exclude", "fail", "both")
@@ -100,26 +103,32 @@ def summarize(
         `value`), `vacuous` (rows whose metadata say that there was nothing to check), `cost_usd`
         (missing where one row's price is unknown), `tokens_in`, `tokens_out`, `seconds` (sums,
         likewise), `method` ("wilson", "clustered", "t" or "bca"; missing where there is no interval).
+        Where a judge sampled (some `sample` is above 0), also `spread` and `mode_share`: the standard
+        deviation of a run's samples, and the share of their most frequent label, as means over the
+        runs with two or more; missing in a group without.
 
     Raises
     ------
     InputError
-        A column is missing, a score is no number from 0 to 1, `ci`, `method` or `errors` is
-        impossible, or errors are to count as 0 in a `value` whose worst is not 0.
+        A column is missing, rows are there twice, a score is no number from 0 to 1, `ci`, `method` or
+        `errors` is impossible, or errors are to count as 0 in a `value` whose worst is not 0.
     """
     check_frame(scores, "summarize")
-    taken = [*_SUMMARY, "errors"] if errors == "both" else _SUMMARY
-    keys = group_keys(scores, by, _BY, taken, "summarize")
+    dtypes = {**_SUMMARY, **(SPREADS if are_sampled(scores) else {})}
+    dtypes = {"errors": "str", **dtypes} if errors == "both" else dtypes
+    keys = group_keys(scores, by, _BY, dtypes, "summarize")
+    check_repeats(scores, keys, "summarize")
     check_ci(ci, "summarize")
+    check_seed(seed, "summarize")
     check_choice("method", method, _METHODS, "summarize")
     check_choice("errors", errors, _ERRORS, "summarize")
-    if over != "task_id":
+    if not is_one_of(over, ("task_id",)):
         check_column(scores, over, "summarize", "over")
     values = values_of(scores, value, "summarize")
     rates = bounded(scores, value)
     if errors != "exclude" and not rates:
         raise InputError(f"summarize: errors={errors!r} counts failures as 0, which is not the worst {value!r}")
-    countings = {"exclude": values, "fail": np.where(np.isnan(values) & _failed(scores), 0.0, values)}
+    countings = {"exclude": values, "fail": np.where(np.isnan(values) & failed_rows(scores), 0.0, values)}
     shown = ["exclude", "fail"] if errors == "both" else [errors]
     tasks, runs = units(scores, over)
     vacuous = _vacuous(scores)
@@ -129,18 +138,18 @@ def summarize(
         for counting in shown:
             counted = countings[counting]
             chosen = positions[~np.isnan(counted[positions])]
-            summary = _mean(counted[chosen], tasks[chosen], runs[chosen], ci, method, seed, rates)
+            summary = mean_of(counted[chosen], tasks[chosen], runs[chosen], ci, method, seed, rates)
             summary["unscored"] = int(np.isnan(values[positions]).sum())
             summary["vacuous"] = int(vacuous[positions].sum())
+            summary |= spreads(scores.iloc[positions], values[positions]) if "spread" in dtypes else {}
             totals = {name: _total(amounts[positions]) for name, amounts in sums.items()}
             rows.append({**summary, **totals, "errors": counting})
             labels.append(group)
-    dtypes = {"errors": "str", **_SUMMARY} if errors == "both" else _SUMMARY
     columns = {name: column([row[name] for row in rows], dtype) for name, dtype in dtypes.items()}
     return pd.DataFrame({**group_columns(scores, keys, labels), **columns})
 
 
-def _mean(
+def mean_of(
     values: np.ndarray, tasks: np.ndarray, runs: np.ndarray, ci: float, method: str, seed: int, rates: bool
 ) -> dict[str, Any]:
     """Score, interval and counts of one group; `values` (n,) are known, `tasks` and `runs` their codes."""
@@ -168,7 +177,7 @@ def _mean(
     return {**found, "low": low, "high": high, "method": method}
 
 
-def _failed(scores: pd.DataFrame) -> np.ndarray:
+def failed_rows(scores: pd.DataFrame) -> np.ndarray:
     """Whether a row's missing score is a failure, shape (rows,), and not one that was not due."""
     statuses, metadata = cells(scores, "status"), cells(scores, "metadata")
     # `score` writes the class of the run's own error beside the skip that it caused.

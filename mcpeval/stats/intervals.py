@@ -71,6 +71,13 @@ def clustered(means: ArrayLike, n: int, *, ci: float = 0.95) -> tuple[float, flo
     low, high : float
         NaN where there are fewer than two tasks.
 
+    Notes
+    -----
+    Coverage of a 95 % interval, simulated for 2 to 8 trials per task whose rates are from .1 to .9
+    and whose trials are correlated by 0 to .9: on the average over the rates 94.5 to 97 % from 20
+    tasks on, 93.5 to 97.5 % with 10. A single rate near 0 or 1 can be covered less often: with 10
+    tasks, 8 trials and a correlation of .6 a rate of .1 is in 88 %.
+
     References
     ----------
     Korn & Graubard (1998), Survey Methodology 24, 193-201. With Wilson's interval in the place of
@@ -82,11 +89,34 @@ def clustered(means: ArrayLike, n: int, *, ci: float = 0.95) -> tuple[float, flo
     if tasks < 2:
         return UNKNOWN
     rate = float(means.mean())
-    size = tasks if rate in (0.0, 1.0) else _effective_size(means, rate, n, ci)
+    size = effective_size(means, n, ci=ci)
     return wilson(rate * size, size, ci=ci)
 
 
-def _effective_size(means: np.ndarray, rate: float, n: int, ci: float) -> float:
+def effective_size(means: ArrayLike, n: int, *, ci: float = 0.95) -> float:
+    """How many independent trials would have been as informative as `n` trials of several tasks.
+
+    Parameters
+    ----------
+    means : array-like, shape (tasks,)
+        Pass rate of each task.
+    n : int
+        Trials of all tasks together.
+    ci : float
+        Of the interval in which the size is used: its correction for few tasks depends on it.
+
+    Returns
+    -------
+    float
+        At most `n`; the number of tasks where every trial passed, or none did, and where there is
+        one trial for each.
+    """
+    means = np.asarray(means, dtype=float)
+    rate = float(means.mean())
+    if rate in (0.0, 1.0) or n == len(means):
+        return float(len(means))
+    if len(means) < 2:
+        return 1.0
     from scipy.special import stdtrit
 
     variance = means.var(ddof=1) / len(means)

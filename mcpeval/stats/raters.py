@@ -33,29 +33,16 @@ def krippendorff(ratings: ArrayLike, *, level: str = "nominal") -> float:
 
     References
     ----------
-    Krippendorff (2011), Computing Krippendorff's Alpha-Reliability, University of Pennsylvania.
+    Krippendorff (2011), Computing Krippendorff's Alpha-Reliability, University of Pennsylvania, as in
+    the package krippendorff.
     """
+    from krippendorff import alpha
+
     ratings = np.asarray(ratings, dtype=float)
-    known = ~np.isnan(ratings)
-    ratings, known = ratings[known.sum(1) >= 2], known[known.sum(1) >= 2]
-    values, codes = np.unique(ratings[known], return_inverse=True)
-    if len(values) < 2:
+    paired = ratings[(~np.isnan(ratings)).sum(1) >= 2]
+    if len(np.unique(paired[~np.isnan(paired)])) < 2:
         return float("nan")
-    counts = np.zeros((len(ratings), len(values)))  # how often each unit was given each value
-    np.add.at(counts, (np.nonzero(known)[0], codes), 1)
-    raters = counts.sum(1)
-    totals = counts.sum(0)
-    coincidences = (counts / (raters - 1)[:, None]).T @ counts - np.diag((counts / (raters - 1)[:, None]).sum(0))
-    distances = _distances(values, totals, level)
-    expected = float(totals @ distances @ totals) / (totals.sum() - 1)
-    return 1.0 - float((coincidences * distances).sum()) / expected
-
-
-def _distances(values: np.ndarray, totals: np.ndarray, level: str) -> np.ndarray:
-    if level == "nominal":
-        return 1.0 - np.eye(len(values))
-    places = values if level == "interval" else np.cumsum(totals) - totals / 2
-    return (places[:, None] - places) ** 2
+    return float(alpha(reliability_data=paired.T, level_of_measurement=level))
 
 
 def agreement_measures(
