@@ -1,4 +1,4 @@
-"""Public doubles for the tests of those who use mcpeval: MCP servers in memory, a scripted model."""
+"""For the tests of those who use mcpeval: assertions of scores, MCP servers in memory, a scripted model."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ from collections.abc import Callable, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
+from .assertions import assert_no_regression, assert_passed
+
 if TYPE_CHECKING:
     from mcp.server import MCPServer
+
+__all__ = ["ScriptedModel", "assert_no_regression", "assert_passed", "toy_server"]
 
 
 def toy_server(name: str = "toy") -> MCPServer:
@@ -157,7 +161,11 @@ class ScriptedModel:
         self.requests.append(body)
         step = sum(message["role"] == "assistant" for message in body["messages"])
         if callable(self.script):
-            said = self.script(body)
+            try:
+                said = self.script(body)
+            except Exception as error:  # a broken connection would be tried again, and hide it
+                problem = f"the script failed: {type(error).__name__}: {error}"
+                return 400, {"error": {"message": problem, "type": "script", "code": None}}
         elif step < len(self.script):
             said = self.script[step]
         else:

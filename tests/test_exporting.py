@@ -11,7 +11,7 @@ from datetime import date
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mcpeval.errors import FileError, InputError
@@ -99,6 +99,7 @@ def rows_of_file(path):
 
 @settings(max_examples=400, deadline=None)
 @given(frames())
+@example(pd.DataFrame(index=range(2)))
 def test_a_hostile_frame_comes_back_from_its_csv_alone(tmp_path_factory, frame):
     path = tmp_path_factory.mktemp("csv") / "frame.csv"
     to_csv(frame, path)

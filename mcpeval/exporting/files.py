@@ -1,38 +1,28 @@
-"""Frames to files and back: CSV, Parquet, and beside each a manifest.
-
-A file appears whole or not at all: it is written under another name and then takes the place of
-what was there.
-"""
+"""Frames to files and back: CSV, Parquet, JSON lines, and beside each a manifest."""
 
 from __future__ import annotations
 
 import csv
-import importlib
 import io
 import json
 import os
 import threading
-import uuid
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from ..errors import FileError, InputError, did_you_mean
-from ..frames import RUN_COLUMNS, SCORE_COLUMNS, TASK_COLUMNS, clean_text, column, runs_frame
+from ..errors import FileError, InputError
+from ..frames import RUN_COLUMNS, SCORE_COLUMNS, TASK_COLUMNS, clean_text, column
 from . import cells
+from .places import existing, manifest_path, manifest_text, path_of, read_text, replacing, target_of, write_manifest
 from .provenance import manifest
 
 _KNOWN = {**RUN_COLUMNS, **TASK_COLUMNS, **SCORE_COLUMNS}
 _FIELD_LIMIT = 2**31 - 1
 _field_limit = threading.Lock()  # the csv module has one limit for the whole process
 _PARQUET_KEY = b"mcpeval"
-
-#: Modules that read other systems' result files: ``reads(data)`` says whether parsed JSON is theirs,
-#: ``rows(data)`` gives the rows of a runs frame.
-TRANSCRIPTS = ["mcpeval.interop.tau"]
 
 
 def to_csv(frame: pd.DataFrame, path: str | os.PathLike[str]) -> Path:
@@ -63,17 +53,17 @@ def to_csv(frame: pd.DataFrame, path: str | os.PathLike[str]) -> Path:
     FileError
         There is no such folder, or it cannot be written to.
     """
-    target = _target(frame, path, "to_csv")
+    target = target_of(frame, path, "to_csv")
     about = manifest(frame)
     levels = [(name, frame.index.get_level_values(i)) for i, name in enumerate(about["index"])]
     columns = [(name, frame.iloc[:, i]) for i, name in enumerate(frame.columns)]
     written = [_cells(name, values.tolist(), "to_csv") for name, values in levels + columns]
-    text = _json(about)
-    with _replacing(target) as file, open(file, "w", encoding="utf-8", newline="") as stream:
+    text = manifest_text(about)
+    with replacing(target) as file, open(file, "w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, quoting=csv.QUOTE_ALL, lineterminator="\n")
         writer.writerow(_headings(about["index"], frame.columns))
         writer.writerows(zip(*written))
-    _write_manifest(target, text)
+    write_manifest(target, text)
     return target
 
 
@@ -100,7 +90,7 @@ def read_csv(path: str | os.PathLike[str]) -> pd.DataFrame:
     FileError
         The file is not there, is not UTF-8, or has a row with more cells than headings.
     """
-    source = _path(path, "read_csv")
+    source = path_of(path, "read_csv")
     headings, rows = _read_cells(source)
     names = [cells.decode_text(heading) for heading in headings]
     columns = [cells.decode_column([row[i] for row in rows], _KNOWN.get(name)) for i, name in enumerate(names)]
@@ -134,7 +124,7 @@ def to_parquet(frame: pd.DataFrame, path: str | os.PathLike[str]) -> Path:
     FileError
         As `to_csv`.
     """
-    target = _target(frame, path, "to_parquet")
+    target = target_of(frame, path, "to_parquet")
     arrow = _pyarrow("to_parquet")
     if not frame.columns.is_unique:
         raise InputError(f"to_parquet: two columns are named {frame.columns[frame.columns.duplicated()][0]!r}")
@@ -142,7 +132,7 @@ def to_parquet(frame: pd.DataFrame, path: str | os.PathLike[str]) -> Path:
     plain.attrs = {}
     nested = [i for i, dtype in enumerate(frame.dtypes) if pd.api.types.is_object_dtype(dtype)]
     for i in nested:
-        plain.isetitem(i, column(_json_texts(frame.columns[i], frame.iloc[:, i].tolist()), "str"))
+        plain.isetitem(i, column(_json_texts(frame.columns[i], frame.iloc[:, i].tolist(), "to_parquet"), "str"))
     about = manifest(frame)
     try:
         table = arrow.Table.from_pandas(plain)
@@ -150,9 +140,9 @@ def to_parquet(frame: pd.DataFrame, path: str | os.PathLike[str]) -> Path:
         raise InputError(f"to_parquet: the frame cannot be written: {error}") from error
     ours = json.dumps({"nested": nested, "judges": about["judges"]})
     table = table.replace_schema_metadata({**(table.schema.metadata or {}), _PARQUET_KEY: ours.encode()})
-    with _replacing(target) as file:
+    with replacing(target) as file:
         arrow.parquet.write_table(table, file)
-    _write_manifest(target, _json(about))
+    write_manifest(target, manifest_text(about))
     return target
 
 
@@ -167,7 +157,7 @@ def read_parquet(path: str | os.PathLike[str]) -> pd.DataFrame:
         The file is not there, or is no Parquet file.
     """
     arrow = _pyarrow("read_parquet")
-    source = _existing(_path(path, "read_parquet"))
+    source = existing(path_of(path, "read_parquet"))
     try:
         table = arrow.parquet.read_table(source)
     except arrow.ArrowInvalid as error:
@@ -181,63 +171,78 @@ def read_parquet(path: str | os.PathLike[str]) -> pd.DataFrame:
     return _with_judges(frame, ours.get("judges") or {})
 
 
-def read_runs(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """Read a runs frame from a file, whatever its kind.
+def to_jsonl(frame: pd.DataFrame, path: str | os.PathLike[str]) -> Path:
+    """Write a frame as JSON lines, one object a row, and its manifest beside it.
 
     Parameters
     ----------
+    frame : DataFrame
+        A column whose label is a tuple gets the key ``judge.score``; an index that says more than 0,
+        1, 2, ... comes first, where it has no name under ``index``.
     path : path-like
-        ``.csv`` (`read_csv`), ``.parquet`` (`read_parquet`), ``.jsonl``: one JSON object a line,
-        whose keys are the columns, or ``.json``: the result file of another system that a module
-        named in `TRANSCRIPTS` reads, such as tau-bench and tau2-bench.
 
     Returns
     -------
-    DataFrame
+    Path
+        `read_jsonl` (and `read_runs`) reads it; other tools read it as plain JSON, except that a
+        number in it may be ``NaN`` or ``Infinity`` where a nested value holds that.
+
+    Raises
+    ------
+    InputError
+        Two columns would have the same key; a cell holds what is no JSON; nothing is written.
+    FileError
+        As `to_csv`.
+    """
+    target = target_of(frame, path, "to_jsonl")
+    about = manifest(frame)
+    levels = [
+        ("index" if name is None else name, frame.index.get_level_values(i)) for i, name in enumerate(about["index"])
+    ]
+    columns = levels + [(plain_heading(name), frame.iloc[:, i]) for i, name in enumerate(frame.columns)]
+    names = [str(name) for name, _ in columns]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"to_jsonl: two columns are named {name!r}")
+    written = [_json_texts(name, values.tolist(), "to_jsonl") for name, values in columns]
+    keys = [json.dumps(name) for name in names]
+    text = manifest_text(about)
+    with replacing(target) as file, open(file, "w", encoding="utf-8", newline="") as stream:
+        for row in zip(*written) if written else [()] * len(frame):
+            stream.write("{" + ", ".join(f"{key}: {cell or 'null'}" for key, cell in zip(keys, row)) + "}\n")
+    write_manifest(target, text)
+    return target
+
+
+def read_jsonl(path: str | os.PathLike[str]) -> pd.DataFrame:
+    """Read JSON lines that `to_jsonl` wrote, or any others: one object a line, whose keys are the columns.
 
     Raises
     ------
     FileError
-        The file is not there, its suffix is another, a line is no JSON object, or nobody knows the
-        form of a ``.json`` file.
+        The file is not there, or a line is no JSON object.
     """
-    readers = {".csv": read_csv, ".parquet": read_parquet, ".jsonl": _read_jsonl, ".json": _read_transcripts}
-    source = _path(path, "read_runs")
-    reader = readers.get(source.suffix.lower())
-    if reader is None:
-        raise FileError(f"no reader for the suffix {source.suffix!r}. {did_you_mean(source.suffix, readers)}", source)
-    return reader(_existing(source))
+    return frame_of_objects(json_lines(existing(path_of(path, "read_jsonl"))))
 
 
-def _read_transcripts(path: Path) -> pd.DataFrame:
-    text = _text(path)
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise FileError(f"no JSON: {error}", path) from error
-    for name in TRANSCRIPTS:
-        reader = importlib.import_module(name)
-        if reader.reads(data):
-            try:
-                return runs_frame(reader.rows(data))
-            except InputError as error:
-                raise FileError(str(error), path) from error
-    known = ", ".join(name.rpartition(".")[2] for name in TRANSCRIPTS)
-    raise FileError(f"no known form of transcripts (known: {known}); a file with one row a line is .jsonl", path)
-
-
-def _read_jsonl(path: Path) -> pd.DataFrame:
+def json_lines(source: Path) -> list[dict[str, Any]]:
+    """The JSON objects of a file that has one a line; empty lines are passed over."""
     rows = []
-    for number, line in enumerate(_text(path).split("\n"), start=1):
+    for number, line in enumerate(read_text(source).split("\n"), start=1):
         if not line.strip():
             continue
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise FileError(f"no JSON: {error}", path, number) from error
+            raise FileError(f"no JSON: {error}", source, number) from error
         if not isinstance(row, dict):
-            raise FileError(f"expected a JSON object, not {line:.60}", path, number)
+            raise FileError(f"expected a JSON object, not {line:.60}", source, number)
         rows.append(row)
+    return rows
+
+
+def frame_of_objects(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """A frame of JSON objects whose keys are the columns, with the dtypes of the names that are known."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     written = {name: _cells(name, [row.get(name) for row in rows], "read_runs") for name in names}
     columns = [cells.decode_column(given, _KNOWN.get(name)) for name, given in written.items()]
@@ -251,11 +256,11 @@ def _cells(name: Hashable, values: Sequence[Any], caller: str) -> list[str]:
         raise InputError(f"{caller}: column {name!r}, {error}") from error
 
 
-def _json_texts(name: Hashable, values: Sequence[Any]) -> list[str | None]:
+def _json_texts(name: Hashable, values: Sequence[Any], caller: str) -> list[str | None]:
     try:
         return [None if cells.is_missing(value) else cells.to_json(value) for value in values]
     except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"to_parquet: column {name!r} cannot be written as JSON: {error}") from error
+        raise InputError(f"{caller}: column {name!r} cannot be written as JSON: {error}") from error
 
 
 def _headings(levels: Sequence[Hashable], labels: Sequence[Hashable]) -> list[str]:
@@ -264,8 +269,13 @@ def _headings(levels: Sequence[Hashable], labels: Sequence[Hashable]) -> list[st
 
 
 def _heading(label: Hashable) -> str:
+    return cells.encode(plain_heading(label))
+
+
+def plain_heading(label: Hashable) -> str:
+    """The text over a column: ``judge.score`` for a tuple."""
     parts = label if isinstance(label, tuple) else (label,)
-    return cells.encode(clean_text(".".join(str(part) for part in parts if part != "")))
+    return clean_text(".".join(str(part) for part in parts if part != ""))
 
 
 def _label(given: Any) -> Hashable:
@@ -298,7 +308,7 @@ def _with_judges(frame: pd.DataFrame, judges: Mapping[str, Any]) -> pd.DataFrame
 
 def _read_cells(path: Path) -> tuple[list[str], list[list[str]]]:
     """Headings and rows of a CSV file, every row as long as the headings."""
-    text = _text(_existing(path))
+    text = read_text(existing(path))
     with _field_limit:
         limit = csv.field_size_limit(_FIELD_LIMIT)
         try:
@@ -321,79 +331,13 @@ def _read_cells(path: Path) -> tuple[list[str], list[list[str]]]:
 def _manifest_beside(path: Path, headings: Sequence[str]) -> dict[str, Any] | None:
     """Index, labels and judges from the manifest of a CSV file, where it is one of these headings."""
     try:
-        about = json.loads(_manifest_path(path).read_text("utf-8"))
+        about = json.loads(manifest_path(path).read_text("utf-8"))
         levels = [_label(name) for name in about["index"]]
         labels = [_label(column["name"]) for column in about["columns"]]
         found = {"index": levels, "labels": labels, "judges": dict(about["judges"])}
     except (OSError, ValueError, TypeError, LookupError):
         return None
     return found if _headings(levels, labels) == list(headings) else None
-
-
-def _manifest_path(path: Path) -> Path:
-    return path.with_name(f"{path.name}.meta.json")
-
-
-def _write_manifest(path: Path, about: str) -> None:
-    with _replacing(_manifest_path(path)) as file:
-        file.write_text(about, "utf-8")
-
-
-def _json(about: Mapping[str, Any]) -> str:
-    try:
-        return json.dumps(json.loads(cells.to_json(about)), indent=2) + "\n"
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"the manifest of this frame cannot be written as JSON: {error}") from error
-
-
-def _target(frame: pd.DataFrame, path: str | os.PathLike[str], caller: str) -> Path:
-    if not isinstance(frame, pd.DataFrame):
-        raise InputError(f"{caller}: frame is a {type(frame).__name__}; expected a DataFrame, then a path")
-    target = _path(path, caller)
-    if not os.path.isdir(target.parent):  # not Path.is_dir, which raises where a name is too long
-        raise FileError(f"there is no folder {target.parent}", target)
-    if os.path.isdir(target):
-        raise FileError("is a folder; expected the path of a file", target)
-    return target
-
-
-def _path(path: Any, caller: str) -> Path:
-    if not isinstance(path, (str, os.PathLike)):
-        raise InputError(f"{caller}: path is a {type(path).__name__}; expected the path of a file")
-    if "\0" in str(path):
-        raise InputError(f"{caller}: path={str(path)!r} should be the path of a file; it holds a NUL")
-    return Path(path)
-
-
-def _existing(path: Path) -> Path:
-    if os.path.isdir(path):
-        raise FileError("is a folder; expected the path of a file", path)
-    if not os.path.isfile(path):
-        raise FileError("no such file", path)
-    return path
-
-
-def _text(path: Path) -> str:
-    try:
-        with open(path, encoding="utf-8-sig", newline="") as stream:  # line ends as they are
-            return stream.read()
-    except UnicodeDecodeError as error:
-        raise FileError(f"not UTF-8: {error}", path) from error
-    except OSError as error:
-        raise FileError(f"cannot be read: {error.strerror or error}", path) from error
-
-
-@contextmanager
-def _replacing(target: Path) -> Iterator[Path]:
-    """A path to write to; what was written takes the place of `target`, or is removed on an error."""
-    temporary = target.with_name(f".{uuid.uuid4().hex}.tmp")
-    try:
-        yield temporary
-        os.replace(temporary, target)
-    except OSError as error:
-        raise FileError(f"cannot be written: {error.strerror or error}", target) from error
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _pyarrow(caller: str) -> Any:

@@ -16,7 +16,7 @@ from ..evaluators.base import ORIGINS, TEXTS
 from ..frames import rows_of
 
 _LIBRARIES = ("pandas", "numpy", "scipy", "litellm", "instructor", "mcp", "pydantic", "diskcache", "pyarrow")
-_SERVER_KEYS = ("name", "server_info", "protocol", "tools_sha256")  # a command may hold a path of this machine
+_SERVER_KEYS = ("name", "package", "package_version", "resolved", "server_info", "protocol", "tools_sha256")
 
 
 def manifest(frame: pd.DataFrame) -> dict[str, Any]:
@@ -40,8 +40,9 @@ def manifest(frame: pd.DataFrame) -> dict[str, Any]:
         - ``models`` of the agents, as asked for, and ``models_returned``, agents' and judges', as the
           providers named them;
         - ``judges``: fingerprint to all that makes the judge or rule, None where it is not known here;
-        - ``servers``: version of each and a hash of its tools; ``started``: when the first and the
-          last of the runs began;
+        - ``servers``: of each its package and version, the command as it was resolved (``~`` for the home
+          folder, ``{{VAR}}`` as written), what it said of itself, the protocol, a hash of its tools;
+        - ``started``: when the first and the last of the runs began;
         - ``cached``: rows answered by the cache; ``cost_usd``: paid for these rows, None where one
           row's price is unknown, and ``cost_unknown``, how many are; ``saved_usd``: what the cached
           answers cost when they were paid for.
@@ -87,7 +88,8 @@ def manifest(frame: pd.DataFrame) -> dict[str, Any]:
 
 def _has_labels(frame: pd.DataFrame) -> bool:
     """Whether the index says more than the position of the row."""
-    return frame.index.names != [None] or not frame.index.equals(pd.RangeIndex(len(frame)))
+    plain = frame.index.names == [None] and frame.index.equals(pd.RangeIndex(len(frame)))
+    return not plain or frame.columns.empty and len(frame) > 0  # rows of nothing would leave nothing in a file
 
 
 def _version(library: str) -> str | None:

@@ -2,18 +2,20 @@
 
 tau-bench's result file is a list of records with ``traj`` and ``reward``; tau2's is one object with
 ``tasks`` and ``simulations``.  `mcpeval.read_runs` reads both.  The reward is
-``metadata["reward"]``: ``score(runs, {"reward": lambda metadata: metadata["reward"]})``.
+``metadata["reward"]``, and a scores frame of it `mcpeval.interop.recorded_scores`.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
 from ..messages import from_openai, wire_result
 from ..types import ToolCall
+from .shapes import verdict
 
 # What ended a simulation of tau2 that the agent is to be blamed for: it ran out of steps, or of errors.
 _LIMITS = ("max_steps", "too_many_errors")
@@ -27,13 +29,15 @@ def reads(data: Any) -> bool:
     return isinstance(data, list) and bool(data) and all(isinstance(one, Mapping) and "traj" in one for one in data)
 
 
-def rows(data: Any) -> list[dict[str, Any]]:
+def rows(data: Any, path: Path | None = None) -> list[dict[str, Any]]:
     """The rows of a runs frame, one for each trajectory.
 
     Parameters
     ----------
     data : list or dict
         The parsed result file.
+    path : path-like, optional
+        Of the file; not read.
 
     Returns
     -------
@@ -41,7 +45,7 @@ def rows(data: Any) -> list[dict[str, Any]]:
         ``expected_tool_calls`` are the task's actions: those of the agent, where the simulated user
         acts as well. ``question`` is the user's instruction, ``reference`` what has to be said to
         the user, ``output`` the agent's last words. ``metadata`` has ``source``, ``reward``,
-        ``reward_info``, and of tau2 ``termination_reason`` and ``user_tool_calls``.
+        ``reward_info``, ``scores`` (`recorded_scores`), and of tau2 ``termination_reason`` and ``user_tool_calls``.
         tau-bench does not name the model, and gives no cost of the agent's.
 
     Raises
@@ -71,7 +75,12 @@ def _tau_bench(record: Mapping[str, Any], place: int) -> dict[str, Any]:
         "status": "error" if error else "ok",
         "error": error,
         "error_class": "harness" if error else None,
-        "metadata": {"source": "tau-bench", "reward": record.get("reward"), "reward_info": info.get("reward_info")},
+        "metadata": {
+            "source": "tau-bench",
+            "reward": record.get("reward"),
+            "reward_info": info.get("reward_info"),
+            "scores": {"reward": _verdict(record.get("reward"), error)},
+        },
     }
 
 
@@ -113,6 +122,7 @@ def _tau2(record: Mapping[str, Any], tasks: Mapping[str, Any], info: Mapping[str
             "source": "tau2",
             "reward": reward.get("reward"),
             "reward_info": record.get("reward_info"),
+            "scores": {"reward": _verdict(reward.get("reward"), None)},
             "termination_reason": reason,
             "user_tool_calls": [call.to_dict() for call in _tau2_calls(given, "user")],
         },
@@ -167,6 +177,13 @@ def _tokens(answers: Sequence[Mapping[str, Any]], kind: str) -> int | None:
 
 
 # --- both ----------------------------------------------------------------------------------------
+
+
+def _verdict(reward: Any, error: Any) -> dict[str, Any]:
+    """The reward; a run that its harness broke off has one of 0, which says nothing of the agent."""
+    if error or reward is None:
+        return verdict(None, status="error", error=str(error or "the simulation was not rewarded"))
+    return verdict(reward)
 
 
 def _base(source: str, record: Mapping[str, Any], messages: Sequence[Any], calls: Sequence[ToolCall]) -> dict[str, Any]:
