@@ -1,5 +1,6 @@
 # `make demo` and `make test` need Python 3.11 or newer and nothing else: each makes .venv/ and
-# .node/ in this folder, once, and works in them. `make clean` takes both away again.
+# .node/ in this folder, once, and works in them. `make clean` takes both away again. `make test`
+# also installs Debian's chromium where there is no such browser and apt-get may be used.
 
 VENV := .venv
 NODE := .node
@@ -11,14 +12,18 @@ endif
 # The servers' commands, and Node.js where this machine has none of its own.
 export PATH := $(CURDIR)/$(NODE)/bin:$(CURDIR)/$(NODE)/node_modules/.bin:$(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: demo test setup clean
+.PHONY: demo test notebooks setup browser clean
 
 demo: setup
 	$(VENV)/bin/mcpeval demo
 
-test: setup
+test: setup browser
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/python -m pytest
+
+# Executed copies to read in a browser.
+notebooks: setup
+	$(VENV)/bin/jupyter nbconvert --to html --execute --output-dir notebooks-html notebooks/*.ipynb
 
 setup: $(VENV)/.installed $(VENV)/.weights $(NODE)/.installed
 
@@ -45,5 +50,17 @@ $(NODE)/.installed: data/node/package.json data/node/package-lock.json $(VENV)/.
 	cd $(NODE) && npm ci --ignore-scripts --no-audit --no-fund --no-update-notifier --loglevel=error
 	@touch $@
 
+# For the tests of the pages; without one they are skipped, and say so.
+BROWSERS := chromium chromium-browser google-chrome
+APT_GET := $(if $(filter-out 0,$(shell id -u)),sudo -n )env DEBIAN_FRONTEND=noninteractive apt-get -q -y
+
+browser:
+	@for name in $(BROWSERS); do if command -v $$name >/dev/null; then exit 0; fi; done; \
+	if command -v apt-get >/dev/null; then \
+	  echo "no Chromium here: installing Debian's, for the tests of the pages"; \
+	  { $(APT_GET) update && $(APT_GET) install --no-install-recommends chromium fonts-dejavu-core; } >/dev/null || \
+	  echo "Chromium could not be installed; the tests of the pages will be skipped"; \
+	else echo "no Chromium here, and no apt-get; the tests of the pages will be skipped"; fi
+
 clean:
-	rm -rf $(VENV) $(NODE) demo-output build dist .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(NODE) demo-output notebooks-html build dist .pytest_cache .ruff_cache

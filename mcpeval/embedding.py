@@ -14,6 +14,7 @@ from typing import Any
 
 from . import llm, local
 from ._calls import is_secret, model_identity, plain, shared, without_secrets
+from ._clients import litellm, loaded, unlogged
 from ._retry import Failure, pause, read_failure
 from .caching import MISSING, Cache, content_key
 from .errors import InputError, ModelError
@@ -145,7 +146,7 @@ async def _ask(
     model: str, text: str, params: Mapping[str, Any], *, timeout: float, deadline: float, retries: int, max_wait: float
 ) -> dict[str, Any]:
     """Attempts until there is a vector, the failure is final, or the time is over."""
-    await asyncio.to_thread(llm._litellm)  # its import takes seconds, in which the loop should go on
+    await loaded(litellm)
     llm.check_models([model], **params)
     last: Failure | None = None
     try:
@@ -172,9 +173,10 @@ async def _attempt(model: str, text: str, params: Mapping[str, Any], timeout: fl
     try:
         async with asyncio.timeout(timeout):
             # num_retries is LiteLLM's own loop, max_retries that of the OpenAI client below it
-            raw = await llm._litellm().aembedding(
-                model=model, input=[plain("text", text)], timeout=timeout, num_retries=0, max_retries=0, **params
-            )
+            with unlogged(params):
+                raw = await litellm().aembedding(
+                    model=model, input=[plain("text", text)], timeout=timeout, num_retries=0, max_retries=0, **params
+                )
     except TimeoutError:
         return Failure(f"no answer within timeout={timeout:g} s", "timeout", again=True)
     except openai.OpenAIError as error:

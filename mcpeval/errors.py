@@ -113,6 +113,19 @@ class CacheError(McpevalError):
     """A value that cannot be kept as JSON, or an entry that mcpeval did not write."""
 
 
+def is_one_of(value: object, known: Iterable[object]) -> bool:
+    """Whether `value` is one of the `known` words, or None where that is among them.
+
+    An array or a frame, which ``==`` compares cell by cell, is none.
+
+    Examples
+    --------
+    >>> is_one_of("mean", ("mean", "median")), is_one_of(["mean"], ("mean", "median"))
+    (True, False)
+    """
+    return any(value is each or isinstance(value, str) and value == each for each in known)
+
+
 def did_you_mean(word: object, known: Iterable[str]) -> str:
     """The end of an error message: the nearest right spelling, else all of them.
 

@@ -18,6 +18,8 @@ import subprocess
 import sys
 import threading
 import warnings
+import zlib
+from collections.abc import Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cache as memo
 from importlib.util import find_spec
@@ -71,6 +73,15 @@ def weights(model: str) -> Path:
 def identity(model: str) -> str:
     """The sha256 of a model's weights: what the model is, wherever its file lies."""
     return WEIGHTS.get(model) or _sha256(weights(model))
+
+
+def seed(messages: Sequence[Mapping[str, Any]], sample: int) -> int:
+    """Of a model's draw number `sample` when it is asked `messages`.
+
+    With the number alone for a seed all tasks of a trial would have the same luck, and no interval that
+    takes tasks for independent would hold.
+    """
+    return zlib.crc32(json.dumps([list(messages), sample]).encode()) >> 1
 
 
 def _sha256(path: Path) -> str:

@@ -260,8 +260,8 @@ def test_what_a_configuration_says_itself_is_refused_beside_it(configuration, ca
 
 
 def test_options_of_a_configuration_are_refused_for_tasks(tasks, capsys):
-    assert main(["run", str(tasks), "--trust"]) == 2
-    assert "--trust belongs to a configuration" in capsys.readouterr().err
+    assert main(["run", str(tasks), "--compat", "judge-llm"]) == 2
+    assert "--compat belongs to a configuration" in capsys.readouterr().err
 
 
 def test_a_file_without_servers_and_a_folder_to_write_to_are_said(tmp_path, tasks, capsys):

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from mcpeval import llm
+from mcpeval import _clients, llm
 from mcpeval._loop import run_sync
 from mcpeval.caching import Cache
 from mcpeval.errors import CacheMiss, InputError, ModelError
@@ -56,6 +56,34 @@ def test_tool_calls_come_back_as_plain_json(ask, endpoint):
 def test_the_price_is_the_published_one_where_the_model_has_one(ask):
     answer = ask("gpt-4.1-mini")  # 0.40 and 1.60 dollars a million tokens (openai.com/api/pricing, 2025)
     assert answer.usage.cost_usd == pytest.approx((100 * 0.40 + 10 * 1.60) / 1e6)
+
+
+def test_litellm_keeps_no_record_of_a_call_where_nobody_listens_to_it(ask, monkeypatch):
+    from litellm.litellm_core_utils.litellm_logging import Logging
+
+    made = []
+    for name in ("async_success_handler", "async_failure_handler"):
+        monkeypatch.setattr(Logging, name, lambda *args, **how: made.append(args))
+    ask("gpt-4.1-mini")
+    fails(ask, "r400")
+    assert made == []
+
+
+def test_whoever_listens_to_litellm_still_hears_of_each_call(ask, monkeypatch):
+    litellm, heard, told = _clients.litellm(), [], asyncio.Event()
+
+    async def told_of(kwargs, answer, start, end):
+        heard.append((kwargs["model"], kwargs["response_cost"]))
+        told.set()
+
+    async def until_told():
+        async with asyncio.timeout(20):
+            await told.wait()
+
+    monkeypatch.setattr(litellm, "success_callback", [told_of])
+    cost = ask("gpt-4.1-mini").usage.cost_usd
+    run_sync(until_told())
+    assert heard == [("gpt-4.1-mini", cost)]
 
 
 def test_an_unknown_price_is_none_and_not_zero(ask):

@@ -98,6 +98,13 @@ def test_a_sample_is_a_draw_of_its_own_and_the_same_each_time():
     assert draws[:3] == draws[3:] and len(set(draws)) > 1
 
 
+def test_tasks_of_one_trial_do_not_share_their_luck():
+    # One seed for all of them made 20 tasks fail together: rates of .70, .15, .80, .75 in four trials.
+    seeds = [local.seed(user(f"What is the capital of {place}?"), n) for place in ("Peru", "Chad") for n in (0, 1, 2)]
+    assert len(set(seeds)) == 6 and all(0 <= seed < 2**31 for seed in seeds)
+    assert seeds[0] == local.seed(user("What is the capital of Peru?"), 0)
+
+
 def test_calls_wait_for_their_turn_outside_their_time_limit():
     async def main():
         calls = (llm.complete(MODEL, user(f"Tell me about {n}."), max_tokens=30, timeout=20) for n in range(6))

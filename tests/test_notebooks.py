@@ -1,5 +1,8 @@
 """The notebooks in a real kernel: from start to end without a network, and with an interrupt in the middle."""
 
+import ast
+import importlib
+import sys
 import time
 from pathlib import Path
 
@@ -8,10 +11,36 @@ import nbformat
 import pytest
 from jupyter_client.manager import start_new_kernel
 
+import mcpeval
 from mcpeval import Cache
 
 FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+
+# What a notebook may import, beside the standard library.
+MODULES = ("mcpeval", "pandas", "numpy", "matplotlib", "seaborn", "mcp")
+
+# What has to be seen when a notebook was executed.
+SHOWN = {
+    "01_quickstart": ("from the cache: 16 of 16", "the same answers: True"),
+    "02_agents_over_mcp": (
+        *("run_started", "tool_answered", "run_ended"),
+        *("srcdoc=", "default-src &#x27;none&#x27;"),  # a transcript
+        *("server 'memory' did not start", "no licence key found", "ZeroDivisionError: division by zero"),
+        *("turn_limit", "bad_json", "the run was not over within timeout=2 s"),
+        *("Permission denied: 'write_file' of 'filesystem'", "The password is bluebird. | "),
+        *("share=False: 4 runs, 4 processes", "share=True: 4 runs, 1 processes"),
+    ),
+    "06_from_scores_to_a_paper": (
+        *("240 runs, 240 from the cache", "is not in the cache"),
+        *("\\toprule", "\\label{tab:capitals}", "| agent |", "report.html", "summary.xlsx", '"mcpeval": "'),
+    ),
+    "08_your_own": (
+        *("[catalogue, shelf_of]", '{"shelf": "B2"}', "voter 3", "found in a result"),
+        *("unknown step 'flor'. Did you mean 'floor'?", "helpful", "thrifty"),
+        *("told 'Error executing tool shelf_of'", "1 failed, 1 passed"),
+    ),
+}
 
 # In the kernel, before the first cell: whoever leaves this machine is stopped.
 NO_NETWORK = """
@@ -36,21 +65,63 @@ def test_a_notebook_is_kept_without_outputs(path):
         assert cell.execution_count is None
 
 
-def test_the_quickstart_runs_from_start_to_end_and_ends_in_a_seaborn_figure(node_bin, tmp_path):
-    notebook = nbformat.read(FOLDER / "01_quickstart.ipynb", as_version=4)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_uses_nothing_but_public_names_and_what_mcpeval_brings_along(path):
+    for cell in cells_of(path):
+        for node in ast.walk(ast.parse(cell.source)):
+            for name in names_used(node):
+                assert not name.startswith("_") or name.endswith("__"), f"{name} is private, in:\n{cell.source}"
+            for module, name in imported(node):
+                top = module.partition(".")[0]
+                assert top in MODULES or top in sys.stdlib_module_names, f"{module}, in:\n{cell.source}"
+                assert not any(part.startswith("_") for part in module.split(".")), module
+                if top == "mcpeval" and name is not None:
+                    public = getattr(importlib.import_module(module), "__all__", None)
+                    assert public is None or name in public, f"{module} has no public {name}"
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "mcpeval":
+                assert node.attr in mcpeval.__all__, f"mcpeval.{node.attr} is not public"
+
+
+def names_used(node):
+    """The names that a piece of code reads, writes or defines."""
+    names = (getattr(node, field, None) for field in ("id", "attr", "name", "asname", "arg"))
+    return [name for name in names if isinstance(name, str)]
+
+
+def imported(node):
+    """(module, name) of what is imported; None for the module itself."""
+    if isinstance(node, ast.Import):
+        return [(alias.name, None) for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        return [(node.module, alias.name) for alias in node.names]
+    return []
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_runs_from_start_to_end_without_a_network_and_shows_what_it_promises(path, node_bin, tmp_path):
+    notebook = nbformat.read(path, as_version=4)
     notebook.cells.insert(0, nbformat.v4.new_code_cell(NO_NETWORK))
     nbclient.NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(tmp_path)}}).execute()
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     outputs = [output for cell in cells for output in cell.outputs]
     for line in "".join(o.text for o in outputs if o.get("name") == "stderr").replace("\r", "\n").splitlines():
         assert not line.strip() or line.startswith(("run: ", "score: ")), line  # nothing but progress
-    last = cells[-1]
-    assert "sns." in last.source
-    assert any("image/png" in output.get("data", {}) for output in last.outputs)
-    text = "\n".join(output.text for output in outputs if output.get("name") == "stdout")
-    assert "from the cache: 16 of 16" in text
-    assert "the same answers: True" in text
+    text = "\n".join(map(text_of, outputs))
+    for expected in SHOWN.get(path.stem, ()):
+        assert expected in text, expected
+    drawn = [cell for cell in cells if "plots." in cell.source or "sns." in cell.source]
+    assert drawn
+    for cell in drawn:
+        assert any("image/png" in output.get("data", {}) for output in cell.outputs), cell.source
     assert not list(tmp_path.iterdir())  # nothing is left beside the notebook
+
+
+def text_of(output):
+    """What a cell printed, or the value that it ended with, as it is shown."""
+    if output.output_type == "stream":
+        return output.text if output.name == "stdout" else ""
+    data = output.get("data", {})
+    return "\n".join(str(data.get(kind, "")) for kind in ("text/plain", "text/html"))
 
 
 class Kernel:

@@ -22,37 +22,45 @@ PACKAGE = REPOSITORY / "mcpeval"
 # Each module imports only from layers to the left of its own, and from its own package.
 LAYERS = [
     ["errors", "types", "stats"],
-    ["messages", "_fork", "frames", "progress"],
-    ["_loop"],
+    ["messages", "_fork", "_shipped", "frames", "recording", "progress", "events", "attacks"],
+    ["_loop", "tracing"],
     ["caching"],
-    ["_retry", "local", "servers"],
+    ["_clients", "_retry", "local", "servers"],
     ["_calls"],
     ["llm"],
-    ["embedding"],
+    ["embedding", "preparing", "forecasts"],
     ["tasks", "agents", "evaluators"],
     ["benchmarks", "trajectories"],
     ["running", "scoring"],
     ["reports", "plots", "exporting"],
-    ["interop"],
-    ["demo", "cli", "testing"],
+    ["html"],
+    ["ablation", "probing"],
+    ["interop", "assertions"],
+    ["demo", "cli", "testing", "pytest_plugin"],
 ]
 LAYER = {module: depth for depth, modules in enumerate(LAYERS) for module in modules}
 # Within a layer, these may import those.
-BESIDE = {("types", "errors"), ("plots", "reports"), ("exporting", "reports"), ("cli", "demo")}
+BESIDE = {("types", "errors"), ("plots", "reports"), ("exporting", "reports"), ("cli", "demo"), ("progress", "recording")}
 
 # One door per dependency: the only places that may import it.
 DOORS = {
-    "litellm": {"llm"},
-    "instructor": {"llm"},
+    "litellm": {"_clients"},
+    "instructor": {"_clients"},
     "mcp": {"servers", "testing"},
     "diskcache": {"caching"},
+    "tiktoken": {"evaluators"},
     "scipy": {"stats"},
+    "krippendorff": {"stats"},
     "statsmodels": {"stats"},
+    "evalica": {"stats"},
     "seaborn": {"plots"},
     "xllamacpp": {"local"},
+    "rich": {"running"},
+    "opentelemetry": {"exporting"},
+    "backports": {"exporting"},
 }
 
-HEAVY = ("litellm", "instructor", "openai", "mcp", "seaborn")
+HEAVY = ("litellm", "instructor", "openai", "mcp", "seaborn", "rich", "opentelemetry")
 
 
 def modules() -> list[Path]:
@@ -111,11 +119,13 @@ def test_the_public_names_are_these():
     assert mcpeval.__all__ == sorted(
         [
             *["Task", "Run", "ToolCall", "Usage", "Score", "Agent", "Scale", "Judge", "Cache"],
+            *["Pairwise", "Jury", "Cascade"],
             *["read_tasks", "read_benchmark", "read_runs", "read_csv", "run", "score", "summarize", "wide"],
-            *["compare", "pass_at_k", "agreement"],
-            *["rule", "tool_call", "tool_calls", "tool_metrics", "evaluator"],
-            *["to_csv", "manifest", "default_model", "__version__"],
-            *["agents", "errors", "evaluators", "interop", "plots", "stats", "testing"],
+            *["compare", "pass_at_k", "ablate", "probe", "agreement", "judge_card", "corrected_rate"],
+            *["rule", "tool_call", "tool_calls", "tool_metrics", "spans", "evaluator"],
+            *["to_csv", "manifest", "report", "transcript", "default_model", "__version__"],
+            *["agents", "attacks", "errors", "evaluators", "exporting", "html", "interop", "plots", "reports"],
+            *["preparing", "servers", "stats", "testing"],
         ]
     )
     for name in mcpeval.__all__:
@@ -140,7 +150,9 @@ def test_importing_the_package_loads_nothing_heavy():
     assert loaded_by("import mcpeval", *HEAVY, "matplotlib", "scipy", "pydantic", "diskcache", "pandas") == []
 
 
-@pytest.mark.parametrize("name", ["read_tasks", "Task", "summarize", "read_csv", "rule", "Judge", "Agent", "Cache"])
+@pytest.mark.parametrize(
+    "name", ["read_tasks", "Task", "summarize", "read_csv", "rule", "Judge", "Agent", "Cache", "Jury"]
+)
 def test_a_public_name_is_there_without_the_model_libraries(name):
     assert loaded_by(f"import mcpeval; mcpeval.{name}", *HEAVY) == []
 

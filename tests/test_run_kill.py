@@ -64,6 +64,8 @@ def read(out):
         row["metadata"] = {k: v for k, v in row["metadata"].items() if k not in ("started", "saved_usd")}
         for call in row["tool_calls"]:
             del call["seconds"]
+        changing = ("start", "seconds", "cost_usd", "saved_usd", "cached")
+        row["spans"] = [{k: v for k, v in span.items() if k not in changing} for span in row["spans"]]
     return rows
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, Field
 
-from mcpeval import llm, local
+from mcpeval import _clients, llm, local
 from mcpeval._loop import run_sync
 from mcpeval.caching import Cache
 
@@ -47,7 +47,7 @@ async def rate(call, numbers) -> float:
 
 async def against_the_endpoint(base: str, calls: int, folder: Path) -> None:
     how = {"api_base": base, "api_key": "sk-test"}
-    litellm = llm._litellm()
+    litellm = _clients.litellm()
     cache = Cache(folder / "cache")
     plain = {"num_retries": 0, "max_retries": 0, **how}
     ways = {
