@@ -19,7 +19,7 @@ demo: setup
 
 test: setup browser
 	$(VENV)/bin/ruff check .
-	$(VENV)/bin/python -m pytest
+	$(VENV)/bin/python -m pytest -n 2 --dist loadfile
 
 # Executed copies to read in a browser.
 notebooks: setup

@@ -59,7 +59,7 @@ def instructor() -> Any:
 
 @contextmanager
 def unlogged(params: Mapping[str, Any]) -> Iterator[None]:
-    """Let LiteLLM make no record of a call for its loggers where there are none; that is a sixth of all its work.
+    """Let LiteLLM make no record of a call for its loggers where there are none.
 
     The price is found all the same.  With a callback, a budget of LiteLLM's or LITELLM_LOG it works as ever.
     """

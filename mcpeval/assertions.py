@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .errors import InputError
+from .errors import InputError, check_threshold
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,11 +36,13 @@ def assert_passed(scores: pd.DataFrame, *, rate: float = 1.0, threshold: float |
     AssertionError
         Less than that passed, or nothing was judged at all. The message has the rows and their reasons.
     InputError
-        `scores` lacks a column, `rate` is no share, or nothing says from which score a row passes.
+        `scores` lacks a column, `rate` is no share, `threshold` no score, or nothing says from which score a
+        row passes.
     """
     rows = [row for row in _rows(scores, "assert_passed") if row["status"] != "skipped"]
     if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 <= rate <= 1:
         raise InputError(f"assert_passed: rate={rate!r} should be a share from 0 to 1")
+    check_threshold(threshold, "assert_passed")
     if not rows:
         raise AssertionError(f"nothing was judged: {len(scores)} rows of scores, and all were skipped")
     groups: dict[tuple[Any, Any], list[tuple[dict[str, Any], bool]]] = {}
@@ -72,7 +74,7 @@ def assert_no_regression(
     scores : DataFrame
         As `score` returns it, of the tasks that the baseline has.
     baseline : DataFrame or path
-        Earlier scores: a frame, or a file that `to_csv` or `to_parquet` wrote.
+        Earlier scores: a frame, or a file that `to_csv`, `to_parquet` or `to_jsonl` wrote.
     alpha : float
         The chance of failing although nothing changed (two-sided, over all comparisons).
     value : str
@@ -90,7 +92,7 @@ def assert_no_regression(
     AssertionError
         Something is worse; or an agent or evaluator of the baseline, or all of its tasks, are missing.
     InputError, FileError
-        A column is missing, `alpha` is no probability, or the file cannot be read.
+        A column is missing, the baseline has no rows, `alpha` is no probability, or the file cannot be read.
 
     Warns
     -----
@@ -107,6 +109,8 @@ def assert_no_regression(
     before = baseline if isinstance(baseline, pd.DataFrame) else _read(baseline)
     for name, frame in (("scores", scores), ("baseline", before)):
         _rows(frame, "assert_no_regression", name)
+    if before.empty:  # every later version would pass
+        raise InputError("assert_no_regression: baseline has no rows; there is nothing to compare with")
     found = pd.DataFrame()
     told = []
     for agent, evaluator, now, then in _pairs(scores, before):
@@ -156,11 +160,12 @@ def _prints(frame: pd.DataFrame) -> set[str]:
 
 
 def _read(path: Any) -> pd.DataFrame:
-    from .exporting import read_csv, read_parquet
+    from .exporting import read_csv, read_jsonl, read_parquet
 
     if not isinstance(path, str | os.PathLike):
         raise InputError(f"baseline is a {type(path).__name__}; expected a scores frame or the path of one")
-    return read_parquet(path) if Path(path).suffix.lower() == ".parquet" else read_csv(path)
+    readers = {".parquet": read_parquet, ".jsonl": read_jsonl}
+    return readers.get(Path(path).suffix.lower(), read_csv)(path)
 
 
 def _rows(scores: Any, caller: str, argument: str = "scores") -> list[dict[str, Any]]:

@@ -29,8 +29,9 @@ from .types import Task
 
 NOTEBOOK = "01_quickstart.ipynb"
 _SHOWN = ["agent", "evaluator", "score", "low", "high", "n", "tasks", "unscored", "cost_usd"]
-_INSTALL = """In a clone of mcpeval `make demo` installs all three. Elsewhere:
+_INSTALL = """In a clone of mcpeval `make demo` installs whatever is missing. Elsewhere:
   pip install 'mcpeval[demo]'
+  mcpeval local install
   npm install --prefix .node @modelcontextprotocol/server-filesystem @modelcontextprotocol/server-memory"""
 
 

@@ -126,6 +126,13 @@ def is_one_of(value: object, known: Iterable[object]) -> bool:
     return any(value is each or isinstance(value, str) and value == each for each in known)
 
 
+def check_threshold(threshold: object, who: str) -> None:
+    """Refuse a threshold that no score can reach, or that is none; None is one that was not given."""
+    is_number = isinstance(threshold, (int, float)) and not isinstance(threshold, bool)
+    if threshold is not None and not (is_number and 0 <= threshold <= 1):
+        raise InputError(f"{who}: threshold={threshold!r} should be a score from 0 to 1, or None")
+
+
 def did_you_mean(word: object, known: Iterable[str]) -> str:
     """The end of an error message: the nearest right spelling, else all of them.
 

@@ -18,7 +18,10 @@ import pytest
 if TYPE_CHECKING:
     import pandas as pd
 
-_MARKER = "mcpeval(tasks, agents, *, evaluators=None, **options): what the fixtures mcpeval_runs and mcpeval_scores run"
+_MARKER = (
+    "mcpeval(tasks, agents, *, evaluators=None, **options): what the fixtures mcpeval_runs and mcpeval_scores run; "
+    "options are arguments of mcpeval.run and mcpeval.score"
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -40,9 +43,7 @@ def mcpeval_runs(request: pytest.FixtureRequest) -> pd.DataFrame:
     """What the agents of the test's marker did: `mcpeval.run` with the marker's arguments."""
     from . import run
 
-    given = _given(request)
-    given.pop("evaluators", None)
-    return run(**{**_places(request), **_taken(given, run)})
+    return run(**_taken_by(run, request))
 
 
 @pytest.fixture
@@ -50,14 +51,12 @@ def mcpeval_scores(request: pytest.FixtureRequest, mcpeval_runs: pd.DataFrame) -
     """What the evaluators of the marker, or else those of the tasks, say of `mcpeval_runs`."""
     from . import score
 
-    given = _given(request)
-    evaluators = given.pop("evaluators", None)
-    shared = {name: given[name] for name in inspect.signature(score).parameters if name in given}
-    return score(mcpeval_runs, evaluators, **{**_places(request), **shared})
+    return score(mcpeval_runs, **_taken_by(score, request))
 
 
 def _given(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """The marker's arguments by name; a marker on the function goes before one on its class or module."""
+    """The marker's arguments by name, checked before anything is run; a marker on the function goes before one on
+    its class or module."""
     from .errors import InputError
 
     given: dict[str, Any] = {}
@@ -66,29 +65,39 @@ def _given(request: pytest.FixtureRequest) -> dict[str, Any]:
             raise InputError(
                 f"@pytest.mark.mcpeval takes tasks and agents by place, and got {len(mark.args)} arguments"
             )
-        given.update(dict(zip(("tasks", "agents"), mark.args)), **mark.kwargs)
+        placed = dict(zip(("tasks", "agents"), mark.args))
+        if twice := sorted(placed.keys() & mark.kwargs.keys()):
+            raise InputError(f"@pytest.mark.mcpeval: {twice[0]!r} is given by place and by name")
+        given.update(placed, **mark.kwargs)
     missing = [name for name in ("tasks", "agents") if name not in given]
     if missing:
         raise InputError(
             f"the fixtures of mcpeval need @pytest.mark.mcpeval(tasks=..., agents=...) on the test; "
             f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not given"
         )
+    _check(given)
     return given
 
 
-def _taken(given: dict[str, Any], function: Any) -> dict[str, Any]:
+def _check(given: dict[str, Any]) -> None:
+    """Refuse what neither `mcpeval.run` nor `mcpeval.score` takes, and evaluators that are none."""
+    from . import run, score
     from .errors import InputError, did_you_mean
+    from .evaluators.adapting import as_evaluators
 
-    known = list(inspect.signature(function).parameters)
+    known = [name for function in (run, score) for name in inspect.signature(function).parameters]
+    known = [name for name in known if name not in ("runs", "dry_run")]  # the fixtures give the one, and lack the other
     for name in given:
         if name not in known:
-            raise InputError(
-                f"@pytest.mark.mcpeval: unknown argument {name!r}. {did_you_mean(name, [*known, 'evaluators'])}"
-            )
-    return given
+            raise InputError(f"@pytest.mark.mcpeval: unknown argument {name!r}. {did_you_mean(name, known)}")
+    if given.get("evaluators") is not None and not as_evaluators(given["evaluators"]):
+        raise InputError("@pytest.mark.mcpeval: evaluators is empty; None takes those of the tasks")
 
 
-def _places(request: pytest.FixtureRequest) -> dict[str, Any]:
+def _taken_by(function: Any, request: pytest.FixtureRequest) -> dict[str, Any]:
+    """The arguments of `function` that the marker gives; what the command line says goes before them."""
     options = request.config.option
-    cache = {"cache": options.mcpeval_cache} if options.mcpeval_cache else {}
-    return {"replay": options.mcpeval_replay, "progress": False, **cache}
+    said = {"replay": True} if options.mcpeval_replay else {}
+    said |= {"cache": options.mcpeval_cache} if options.mcpeval_cache else {}
+    given = {"progress": False, **_given(request), **said}
+    return {name: given[name] for name in inspect.signature(function).parameters if name in given}

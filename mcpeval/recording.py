@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import os
 import platform
+import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -108,13 +109,37 @@ def records(folder: Path) -> list[dict[str, Any]]:
     for path in sorted((folder / FOLDER).glob("*.json"), reverse=True)[:KEPT]:
         try:
             record = json.loads(path.read_text("utf-8"))
-            record = {**record, "age": time.time() - record["updated"], "id": path.stem}
-        except (OSError, ValueError, TypeError, LookupError):  # another process's, just being replaced, or a stranger's
+        except (OSError, ValueError, RecursionError):  # another process's, just being replaced, or a stranger's
             continue
+        if not _is_record(record):
+            continue
+        record = {**record, "age": time.time() - record["updated"], "id": path.stem}
         if record.get("state") == "running" and record.get("host") == platform.node() and not _lives(record.get("pid")):
             record["state"] = "gone"
         found.append(record)
     return found
+
+
+def _is_record(given: Any) -> bool:
+    """Whether it is all that a `Record` writes; the page that shows it would stop at anything else."""
+    if not _has_numbers(given, ("planned", "done", "failed", "cached", "cost_usd", "unpriced", "started", "updated")):
+        return False
+    parts, errors, names = given.get("parts"), given.get("errors"), (given.get("what"), given.get("state"))
+    return (
+        all(isinstance(name, str) for name in names)
+        and isinstance(parts, dict)
+        and all(_has_numbers(part, ("planned", "done", "failed")) for part in parts.values())
+        and isinstance(errors, list)
+        and all(_has_numbers(one, ("time",)) and isinstance(one.get("error"), str) for one in errors)
+    )
+
+
+def _has_numbers(given: Any, names: Iterable[str]) -> bool:
+    """Whether it is a mapping to numbers that JSON has: Python reads and writes NaN, which no browser does."""
+    if not isinstance(given, dict):
+        return False
+    values = [given.get(name) for name in names]
+    return all(type(value) in (int, float) and abs(value) <= sys.float_info.max for value in values)
 
 
 def _lives(pid: Any) -> bool:
@@ -122,7 +147,7 @@ def _lives(pid: Any) -> bool:
         return True  # elsewhere asking would end it
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):
         return False
     except OSError:
         return True

@@ -11,7 +11,7 @@ import pytest
 from mcpeval import Agent, Judge, Task, ablate, agreement, compare, run, score
 from mcpeval.ablation import Ablation
 from mcpeval.errors import CacheMiss, InputError
-from mcpeval.evaluators import Jury, Pairwise, rule
+from mcpeval.evaluators import Checklist, Jury, Pairwise, rule
 from mcpeval.testing import ScriptedModel, toy_server
 from tests.endpoint import verdict
 
@@ -99,12 +99,30 @@ def test_levels_of_a_list_are_named_by_what_they_are(runs, judge):
         ({"sees": [["output"], ["otput"]]}, r"judge \[sees=otput\].*Did you mean 'output'"),
         ({"model": ["a/b"], "design": "all"}, "design='all'"),
         ({"model": ["openai/a"], "trials": 2}, "trials= is for agents"),
+        ({"model": ["openai/a"], "concurrency": 0}, "concurrency=0 should be a whole number"),
+        ({"samples": {1: 1, "1": 2}}, "two levels of samples would be named '1'"),
+        ({"rubric": ["rubric 2", "Is it right? " * 9]}, "two levels of rubric would be named 'rubric 2'"),
+        ({"seed": {"1": 1, "1, user=a": 2}, "user": {"a": "a", "a, user=a": "b"}}, "two cells would be named"),
+        ({"params": [None, "abc"]}, "there can be no cell params=abc: params is a str; expected a dict"),
+        ({"params": {"temperature": 1}}, "no cell params=temperature: params is a int; expected a dict"),
+        ({"params": [{"api_key": "sk-own"}, {"api_key": "sk-own"}]}, "params has the level 'api_key' twice"),
+        ({"sees": np.array([["question", "otput"]])}, "otput"),
     ],
 )
 def test_what_cannot_be_meant_is_said_before_anything_is_paid(runs, judge, endpoint, factors, said):
     with pytest.raises(InputError, match=said):
         ablate(runs, judge, cache=False, **factors)
     assert endpoint.count == 0
+
+
+def test_a_seed_beyond_64_bits_is_a_level_named_by_its_text(runs, judge):
+    told = cells(runs, judge, seed=[2**70, 1])
+    assert told["seed"].tolist() == [str(2**70), "1"]
+
+
+def test_without_runs_every_cell_is_told_and_costs_nothing(runs, judge):
+    told = cells(runs.iloc[:0], judge, temperature=[0, 1])
+    assert told[["temperature", "rows", "calls", "usd_high"]].values.tolist() == [[0, 0, 0, 0.0], [1, 0, 0, 0.0]]
 
 
 def test_what_has_no_arguments_cannot_be_varied(runs):
@@ -219,6 +237,35 @@ def test_what_is_paid_already_costs_nothing_more(runs, judge, cache):
     assert told[["calls", "prompt_tokens", "usd_low", "usd_high"]].to_numpy().tolist() == [[0, 0, 0.0, 0.0]] * 2
 
 
+ALL_KINDS = {
+    "judge": (lambda **how: Judge("Is it right?", **how), {"temperature": [0, 1], "samples": [1, 2]}),
+    "own answer": (lambda **how: Judge("Is it right?", reference="self", **how), {"rubric": RUBRICS}),
+    "checklist": (lambda **how: Checklist(["a", "b"], **how), {"threshold": [0.5, 1.0], "partly": [0.0, 0.5]}),
+    "claims": (lambda **how: Checklist(claims_of="output", sees="question", **how), {"max_reason": [100, 200]}),
+    "pair": (lambda **how: Pairwise(between=("output", "other"), **how), {"order": ["both", "ab"]}),
+    "agents": (lambda **how: Pairwise(**how), {"order": ["both", "ab"], "reconcile": ["tie", "mean"]}),
+    "jury": (
+        lambda **how: Jury({"one": Judge("Is it right?", **how), "two": Judge("Is it polite?", **how)}),
+        {"reduce": ["majority", "mean"]},
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", ALL_KINDS)
+@pytest.mark.parametrize("repeated", [False, True])
+def test_a_dry_run_counts_every_call_that_is_then_made_and_none_twice(runs, judge, cache, endpoint, kind, repeated):
+    make, factors = ALL_KINDS[kind]
+    own = make(model=judge.model, params=judge.params)
+    table = runs.assign(task_id=[f"t{i // 2}" for i in range(N)], agent=["a", "b"] * 4, other="another")
+    table = table.assign(question="ROW-1", output="the same") if repeated else table
+    told = ablate(table, own, cache=cache, dry_run=True, **factors)
+    ablate(table, own, cache=cache, **factors)
+    sent = [sum(len(message["content"]) for message in body["messages"]) for body in endpoint.requests]
+    assert told["calls"].sum() == endpoint.count
+    assert told["prompt_tokens"].sum() == pytest.approx(sum(sent) / 4, rel=0.01)
+    assert ablate(table, own, cache=cache, dry_run=True, **factors)["calls"].sum() == 0
+
+
 # --- labels -----------------------------------------------------------------------------------
 
 
@@ -270,7 +317,10 @@ def test_a_factor_may_bear_the_name_of_any_column(runs, judge, cache):
 
 
 def test_labels_that_cannot_be_compared_are_refused_before_anything_is_paid(runs, judge, endpoint):
+    yes_or_no = dict.fromkeys(runs["run_id"], "yes")
     for labels, said in [
+        (yes_or_no, "the labels are texts .'yes'., and the verdicts"),
+        (dict(zip(runs["run_id"], ["yes", True])), "truth values, numbers or texts"),
         ("humn", "Did you mean 'human'"),
         ({"x": True}, "no label belongs to a run"),
         (pd.Series([True, False], ["r1", "r1"]), "'r1' more than once"),
@@ -280,6 +330,9 @@ def test_labels_that_cannot_be_compared_are_refused_before_anything_is_paid(runs
             ablate(runs, judge, labels=labels, rubric=RUBRICS)
     with pytest.raises(InputError, match="give the judge a threshold"):
         ablate(runs, judge, labels="human", scale=[bool, (1, 5)])
+    for scale in ((1, 5), ["bad", "good"]):
+        with pytest.raises(InputError, match="give the judge a threshold"):
+            ablate(runs, judge, labels=dict(zip(runs["run_id"], [0, 1] * 4)), scale=[scale])
     assert endpoint.count == 0
 
 
@@ -313,6 +366,12 @@ def test_the_same_call_ablates_an_agent(scripted, cache):
     assert frame["status"].eq("ok").all()
     again = ablate(tasks, agent, model=[scripted.model, "openai/other"], temperature=[0, 1, 2], trials=2, cache=cache)
     assert len(again) == 24 and len(scripted.requests) == 16 + 8
+
+
+def test_the_levels_of_models_whose_names_begin_alike_are_not_mixed_up(scripted, cache):
+    agent, models = Agent(scripted.model, "basic", **scripted.params), ["openai/m-4", "openai/m-4.1", "openai/m-4.1.2"]
+    frame = ablate(["What is 2 + 2?"], agent, model=models, cache=cache)
+    assert frame["model"].tolist() == models == frame["run_model"].tolist()
 
 
 def test_an_unnamed_agent_is_named_after_what_it_became_and_a_named_one_keeps_its_name(scripted, cache):
@@ -363,6 +422,14 @@ def test_the_cells_of_an_agent_say_how_many_runs_are_new(scripted, cache):
     assert np.isnan(told["usd_low"][1]) and told["usd_high"].isna().all()
 
 
+def test_the_price_of_an_agent_counts_its_instructions(scripted, cache):
+    agent = Agent(scripted.model, "react", **scripted.params)
+    told = ablate(["What is 2 + 2?"], agent, temperature=[0], dry_run=True, cache=cache)
+    ablate(["What is 2 + 2?"], agent, temperature=[0], cache=cache)
+    first = scripted.requests[0]["messages"]
+    assert told["prompt_tokens"].tolist() == [sum(len(message["content"]) for message in first) // 4]
+
+
 def test_what_is_for_judges_is_refused_for_agents(scripted):
     agent = Agent(scripted.model, "basic", **scripted.params)
     for more in ({"labels": "x"}, {"budget_usd": 1.0}):
@@ -372,3 +439,5 @@ def test_what_is_for_judges_is_refused_for_agents(scripted):
         ablate(["What is 2 + 2?"], agent, stratgy=["basic"])
     with pytest.raises(InputError, match="no cell strategy=baisc"):
         ablate(["What is 2 + 2?"], agent, strategy=["baisc"])
+    with pytest.raises(InputError, match="trials=0"):
+        ablate(["What is 2 + 2?"], agent, strategy=["basic"], trials=0)

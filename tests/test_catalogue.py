@@ -166,6 +166,17 @@ def test_the_command_lists_in_columns_and_starts_and_asks_nothing(commands, caps
     assert main(["servers", "list", str(tmp_path / "nowhere.json")]) == 2
 
 
+def test_a_folder_of_the_name_of_a_server_is_no_file_of_servers(monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "git").mkdir()
+    (tmp_path / "mine").write_text(json.dumps({"a": {"command": "{{NO_SUCH_VARIABLE}}"}}))
+    assert main(["servers", "list", "git,time"]) == main(["servers", "list", "git"]) == 0
+    assert "Git repositories" in capsys.readouterr().out
+    assert main(["servers", "list", "mine"]) == 0
+    out = capsys.readouterr().out
+    assert "lacks variable NO_SUCH_VARIABLE" in out and "lacks command" not in out
+
+
 def test_nothing_is_started_and_no_network_is_asked_to_list():
     code = (
         "import sys\n"

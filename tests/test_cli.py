@@ -199,6 +199,12 @@ assert loaded == [], loaded
         assert said in done.stdout
 
 
+def test_python_runs_the_package_as_the_command(tmp_path):
+    command = [sys.executable, "-m", "mcpeval", "servers", "list", "tim"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2 and done.stderr.startswith("mcpeval: servers: 'tim' is not in the catalogue.")
+
+
 def test_a_command_is_needed_and_a_wrong_one_is_named(capsys):
     for arguments in ([], ["rnu"]):
         with pytest.raises(SystemExit) as ended:

@@ -1,6 +1,7 @@
 """The demo as a user types it: real servers, the embedded model, and everything it says it writes."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -111,8 +112,8 @@ def test_the_executed_notebook_ends_in_a_figure_and_has_no_error(printed, place)
 
 def test_a_second_demo_asks_no_model_and_loads_none_of_their_libraries(printed):
     (first, _), (second, _) = printed
-    assert "32 of them asked the model" in first
-    assert "0 of them asked the model" in second
+    asked = [int(re.search(r"; (\d+) of them asked the model", shown)[1]) for shown in (first, second)]
+    assert 16 < asked[0] <= 32 and asked[1] == 0  # 16 runs, and verdicts, which two runs with one answer share
     assert "loaded []" in second
 
     def table(shown):

@@ -25,16 +25,29 @@ SHOWN = {
     "01_quickstart": ("from the cache: 16 of 16", "the same answers: True"),
     "02_agents_over_mcp": (
         *("run_started", "tool_answered", "run_ended"),
-        *("srcdoc=", "default-src &#x27;none&#x27;"),  # a transcript
+        '<iframe sandbox title="files_password · chain"',  # a transcript
         *("server 'memory' did not start", "no licence key found", "ZeroDivisionError: division by zero"),
         *("turn_limit", "bad_json", "the run was not over within timeout=2 s"),
         *("Permission denied: 'write_file' of 'filesystem'", "The password is bluebird. | "),
         *("share=False: 4 runs, 4 processes", "share=True: 4 runs, 1 processes"),
     ),
+    "03_judges": (
+        *("CODE is ", "&lt;/output>", "cannot tell", "groundedness", "openai/gpt-4.1-mini", "own_answer"),
+        *("mode_share", "mass", "first_position", "jury.weighed", "decided_by", "unparsed"),
+    ),
+    "04_judge_ablation": (
+        *("4 cells, 40 scores", "[rubric=long, reference=shown]", "kappa_low", "p_adjusted", "detectable"),
+        *("verdicts-json:", "cached_calls", "flipped_up"),
+    ),
+    "05_is_the_judge_right": (
+        *("labels-only", "ppi++", "ess_ceiling", "refused: sensitivity + specificity - 1 may be 0"),
+        *("human_agreement", "mean verdict less mean label of house", "needs the frame of probe()"),
+    ),
     "06_from_scores_to_a_paper": (
         *("240 runs, 240 from the cache", "is not in the cache"),
         *("\\toprule", "\\label{tab:capitals}", "| agent |", "report.html", "summary.xlsx", '"mcpeval": "'),
     ),
+    "07_published_numbers": ("200 runs, of which 84 succeeded", "pass_hat_k"),
     "08_your_own": (
         *("[catalogue, shelf_of]", '{"shelf": "B2"}', "voter 3", "found in a result"),
         *("unknown step 'flor'. Did you mean 'floor'?", "helpful", "thrifty"),
@@ -70,7 +83,7 @@ def test_a_notebook_uses_nothing_but_public_names_and_what_mcpeval_brings_along(
     for cell in cells_of(path):
         for node in ast.walk(ast.parse(cell.source)):
             for name in names_used(node):
-                assert not name.startswith("_") or name.endswith("__"), f"{name} is private, in:\n{cell.source}"
+                assert not name.startswith("_") or name == "_" or name.endswith("__"), f"{name}, in:\n{cell.source}"
             for module, name in imported(node):
                 top = module.partition(".")[0]
                 assert top in MODULES or top in sys.stdlib_module_names, f"{module}, in:\n{cell.source}"
@@ -107,7 +120,7 @@ def test_a_notebook_runs_from_start_to_end_without_a_network_and_shows_what_it_p
     for line in "".join(o.text for o in outputs if o.get("name") == "stderr").replace("\r", "\n").splitlines():
         assert not line.strip() or line.startswith(("run: ", "score: ")), line  # nothing but progress
     text = "\n".join(map(text_of, outputs))
-    for expected in SHOWN.get(path.stem, ()):
+    for expected in SHOWN[path.stem]:
         assert expected in text, expected
     drawn = [cell for cell in cells if "plots." in cell.source or "sns." in cell.source]
     assert drawn

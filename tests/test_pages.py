@@ -196,6 +196,12 @@ def test_an_evaluator_of_ones_own_says_which_step_it_speaks_of(toy_run):
     assert "polite" in read.texts["step"][1]
 
 
+def test_a_verdict_on_two_runs_says_which_agents_it_compares():
+    verdict = {"run_id": "r", "evaluator": "better", "score": 1.0, "label": "a"}
+    scores = scores_frame([{**verdict, "metadata": {"between": ["a", "b"], "pair": ["r", "s"]}}])
+    assert "a against b" in Reader(mcpeval.transcript({"run_id": "r", "output": "4"}, scores)).text
+
+
 def test_only_the_scores_of_the_run_are_shown():
     runs, scores = frames()
     page = str(mcpeval.transcript(runs.iloc[1], scores))
@@ -236,10 +242,50 @@ def test_what_is_no_run_is_refused(toy_run):
         {"messages": [{"role": "assistant", "tool_calls": [{"function": None}, "x", {"id": 1}]}]},
         {"spans": [{"id": 0, "kind": "tool", "name": "x", "tool_call": 5}], "tool_calls": 3, "trial": float("nan")},
         {"spans": [{"id": 0, "kind": "llm", "name": "m", "messages": "ab", "start": "x"}], "messages": ["a", "b"]},
+        {"spans": [{"id": 0, "kind": "llm", "name": "m", "parent": {}}]},
+        {"spans": [{"id": 0, "kind": "llm", "name": "m", "failures": 2.5}]},
+        {"messages": [{"role": "assistant", "tool_calls": [{"id": [1], "function": {"name": "f"}}]}]},
+        {"messages": [{"role": "tool", "tool_call_id": {}, "content": "x"}]},
+        {"tool_calls": [{"name": "f", "arguments": {("a", "b"): 1}}], "output": {("a", "b"): 1}},
+        {"seconds": float("inf"), "cost_usd": float("-inf"), "tokens_in": 10**400, "trial": float("inf")},
     ],
 )
 def test_whatever_stands_in_a_row_it_is_shown(row):
     Reader(mcpeval.transcript(row))
+
+
+def test_calls_that_were_passed_on_by_another_tool_stand_where_they_were_asked_for():
+    """As LiveMCPBench's agents do: the model asks for "execute-tool", the call is of the tool that was executed."""
+    said = [
+        ("route", {"query": "maps"}),
+        ("execute-tool", {"tool_name": "find"}),
+        ("execute-tool", {"tool_name": "go"}),
+    ]
+    asked = [{"id": f"c{i}", "function": {"name": name, "arguments": given}} for i, (name, given) in enumerate(said)]
+    messages = []
+    for call in asked:
+        messages.append({"role": "assistant", "content": "", "tool_calls": [call]})
+        messages.append({"role": "tool", "tool_call_id": call["id"], "content": "ok"})
+    row = {"messages": [*messages, {"role": "assistant", "content": "There."}], "output": "There."}
+    made = [{"name": name} for name in ("route", "find", "go")]
+    steps = steps_of({**row, "tool_calls": made})
+    assert [[call.place for call in step.calls] for step in steps] == [[0], [1], [2], []]
+    # Where there are more of them than were asked for, nobody knows; the answer is still shown once.
+    read = Reader(mcpeval.transcript({**row, "tool_calls": [*made, {"name": "more"}]}))
+    assert len(read.texts["answer"]) == 1 and read.text.count("There.") == 1
+
+
+def test_what_pandas_read_from_a_csv_file_is_shown_as_what_it_was(toy_run, tmp_path):
+    scores = mcpeval.score(
+        toy_run, {"own": lambda output: mcpeval.Score(1, "x", metadata={"tool_call": 1})}, cache=False
+    )
+    to_csv(toy_run, tmp_path / "runs.csv")
+    to_csv(scores, tmp_path / "scores.csv")
+    runs, said = (pd.read_csv(tmp_path / f"{name}.csv") for name in ("runs", "scores"))
+    again, first = mcpeval.transcript(runs.iloc[0], said), mcpeval.transcript(toy_run.iloc[0], scores)
+    assert Reader(again).texts["made"] == Reader(first).texts["made"]
+    kept = transcripts(quick(said, runs, tmp_path / "r.html").read_text("utf-8"))
+    assert kept == transcripts(quick(scores, toy_run, tmp_path / "r.html").read_text("utf-8"))
 
 
 def test_an_error_is_shown_with_its_class_and_its_traceback():
@@ -396,6 +442,54 @@ def test_scores_of_a_frame_without_run_ids_find_their_runs(tmp_path):
     assert 'id="comparison"' not in page
 
 
+@pytest.mark.parametrize("value", [float("inf"), float("-inf"), 10**400])
+def test_a_number_that_json_has_not_is_unknown_and_the_table_can_be_read(value, tmp_path):
+    runs = frames(2)[0].assign(
+        cost_usd=pd.Series([value] * 4, dtype="object"), seconds=value if value != 10**400 else 1
+    )
+    page = quick(None, runs, tmp_path / "r.html").read_text("utf-8")
+    assert [record[7] for record in unpacked(page, "records")["runs"]] == [None] * 4
+    json.dumps(unpacked(page, "records"), allow_nan=False)
+
+
+@pytest.mark.parametrize("agent", [None, 3, pd.Timestamp("2026-01-02")])
+def test_agents_evaluators_and_runs_may_be_named_by_anything(agent, tmp_path):
+    runs, scores = frames(3, agents=("a",))
+    scores = scores[scores["evaluator"] == "exact"]
+    number = dict(zip(runs["run_id"], range(3)))
+    given = [frame.assign(agent=agent, run_id=frame["run_id"].map(number)) for frame in (runs, scores)]
+    given[0]["run_id"] = given[0]["run_id"].astype(str)  # as CSV files and databases give them back
+    page = mcpeval.report(given[1].assign(evaluator=agent or "e"), given[0], tmp_path / "r.html").read_text("utf-8")
+    assert [record[0] for record in unpacked(page, "records")["runs"]] == ["0", "1", "2"]
+    assert all(record[9] for record in unpacked(page, "records")["runs"])
+
+
+def test_many_agents_are_compared_in_a_table_that_says_how_long_it_is_and_in_no_figure(tmp_path, monkeypatch):
+    monkeypatch.setattr(drawings, "_more", lambda given: iter(()))
+    runs, scores = frames(3, agents=tuple(f"an agent whose name is long, number {i}" for i in range(12)))
+    read = Reader(mcpeval.report(scores, runs, tmp_path / "r.html").read_text("utf-8"))
+    [comparison] = [text for text in read.texts["card"] if text.startswith("Comparison")]
+    assert "132 lines" in comparison  # each pair, for two evaluators
+    assert "Differences between agents" not in read.texts["figures"][0]
+    assert "mcpeval report: 12 agents" in read.text
+
+
+def test_a_difference_that_no_such_number_of_tasks_can_show_is_told_as_that(tmp_path):
+    _, scores = frames(4)
+    assert (mcpeval.compare(scores)["detectable"] > 1).any()
+    [row] = [
+        text
+        for text in Reader(quick(scores, path=tmp_path / "r.html").read_text("utf-8")).texts["card"]
+        if text.startswith("Comp")
+    ]
+    assert "> 1" in row
+
+
+def test_the_title_of_a_tab_has_no_markup_and_no_hidden_characters():
+    page = str(mcpeval.transcript({"task_id": "a\u202eb", "output": "4"}))
+    assert "<title>a[U+202E]b</title>" in page
+
+
 def test_what_cannot_be_reported_is_said_and_nothing_is_written(tmp_path):
     runs, scores = frames(3)
     path = tmp_path / "r.html"
@@ -405,6 +499,7 @@ def test_what_cannot_be_reported_is_said_and_nothing_is_written(tmp_path):
         ((scores, pd.concat([runs, runs])), "run_id='basic-0' more than once"),
         ((scores, "runs"), "as mcpeval.run gives it"),
         (("scores", runs), "as mcpeval.score gives it"),
+        ((mcpeval.wide(scores), runs), "scores has no column 'score'"),
     ]:
         with pytest.raises(InputError, match=re.escape(message)):
             quick(*given, path=path)

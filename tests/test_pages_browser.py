@@ -1,5 +1,8 @@
 """The pages in a real headless Chromium: filters, search, transcripts, dark mode, 400 px, and that nothing runs."""
 
+from pathlib import Path
+from urllib.parse import urlsplit
+
 import matplotlib
 import pytest
 
@@ -257,6 +260,23 @@ def test_in_a_notebook_a_transcript_stands_in_a_frame_in_which_nothing_runs(brow
         inside.locator("summary").first.click()
         assert tab.page.evaluate("window.hacked") is None
         assert (len(tab.complaints) > 0) == bool(refused)
+        tab.page.close()
+
+
+def test_a_file_that_was_cut_or_changed_says_so_and_runs_nothing(browser, report, tmp_path):
+    text = Path(urlsplit(report).path).read_text("utf-8")
+    for name, broken in (
+        ("cut", '<script type="application/octet-stream" id="records">eJ'),
+        ("changed", '<script id="records">'),
+    ):
+        at = text.index('<script type="application/octet-stream" id="records">')
+        end = text.index("</script>", at)
+        (tmp_path / f"{name}.html").write_text(text[:at] + broken + "window.hacked=1" + text[end:], "utf-8")
+        tab = Tab(browser)
+        tab.page.goto((tmp_path / f"{name}.html").as_uri())
+        tab.page.wait_for_function("document.getElementById('list').innerText.startsWith('The runs cannot be shown')")
+        assert tab.page.evaluate("window.hacked") is None
+        assert "basic" in tab.page.inner_text("#summary")
         tab.page.close()
 
 

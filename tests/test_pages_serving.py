@@ -3,6 +3,9 @@
 import http.client
 import json
 import os
+import signal
+import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -19,6 +22,7 @@ from mcpeval import Agent, Cache, to_csv  # noqa: E402
 from mcpeval.cli import main  # noqa: E402
 from mcpeval.errors import InputError  # noqa: E402
 from mcpeval.html import Dashboard  # noqa: E402
+from mcpeval.html.shell import page  # noqa: E402
 from mcpeval.recording import EVERY, FOLDER, KEPT, Record, records  # noqa: E402
 from tests.browser import HOSTILE, Tab, chromium, frames  # noqa: E402
 
@@ -114,6 +118,38 @@ def test_records_are_few_and_strangers_among_them_are_passed_over(tmp_path):
     assert len(records(tmp_path)) == KEPT - 2
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"updated": float("nan")},
+        {"cost_usd": None},
+        {"planned": "many"},
+        {"started": 10**400},
+        {"done": True},
+        {"parts": [1]},
+        {"parts": {"a": None}},
+        {"errors": "x"},
+        {"errors": [{}]},
+        {"state": {}},
+    ],
+)
+def test_a_record_that_is_not_whole_is_passed_over_and_the_others_are_shown(wrong, tmp_path):
+    record = Record(tmp_path, "run", 5, {"a": 5})
+    record.advance(1, failed=True, cached=False, cost_usd=0.1, part="a", error="no luck")
+    record.close("done")
+    [path] = (tmp_path / FOLDER).glob("*.json")
+    (tmp_path / FOLDER / "zz.json").write_text(json.dumps({**json.loads(path.read_text()), **wrong}))
+    [found] = records(tmp_path)
+    assert found["id"] == path.stem and json.dumps(found, allow_nan=False)
+
+
+def test_a_process_that_cannot_be_is_gone(tmp_path):
+    Record(tmp_path, "run", 5, {})
+    [path] = (tmp_path / FOLDER).glob("*.json")
+    path.write_text(json.dumps({**json.loads(path.read_text()), "pid": 10**30}))
+    assert records(tmp_path)[0]["state"] == "gone"
+
+
 def test_it_is_written_at_most_once_a_second_and_whole(tmp_path, monkeypatch):
     written = []
     real = os.replace
@@ -181,15 +217,77 @@ def test_what_cannot_be_served_is_said(tmp_path, capsys):
     assert "there is no folder" in capsys.readouterr().err
 
 
-def test_the_command_says_where_it_is_and_ends_with_an_interrupt(tmp_path, venv_bin):
-    command = [sys.executable, "-c", "from mcpeval.cli import main; main()", "serve", str(tmp_path)]
+def test_a_folder_that_is_gone_is_said_and_the_next_question_is_answered(tmp_path, capfd):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with Dashboard(folder) as dashboard:
+        folder.rmdir()
+        status, _, text = get(dashboard.url, "/status.json")
+        assert status == 500 and "No such file" in text
+        folder.mkdir()
+        assert get(dashboard.url, "/status.json")[0] == 200
+    assert capfd.readouterr().err == ""
+
+
+def test_who_leaves_before_the_answer_is_nobodys_fault(tmp_path, capfd):
+    runs, _ = frames(20, text="word " * 2000)
+    to_csv(runs, tmp_path / "runs.csv")
+    with Dashboard(tmp_path) as dashboard:
+        port = urlsplit(dashboard.url).port
+        with socket.create_connection(("127.0.0.1", port)) as left:
+            left.sendall(f"GET /report HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
+            left.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # with a reset
+        assert get(dashboard.url, "/report")[0] == 200
+    assert capfd.readouterr().err == ""
+
+
+def test_progress_is_told_while_a_report_is_written(tmp_path, monkeypatch):
+    begun, free = threading.Event(), threading.Event()
+
+    def slow(*args, **more):
+        begun.set()
+        assert free.wait(30)
+        return page("slow", "written")
+
+    monkeypatch.setattr("mcpeval.html.watching.document", slow)
+    to_csv(frames(2)[0], tmp_path / "runs.csv")
+    with Dashboard(tmp_path) as dashboard:
+        asked = threading.Thread(target=get, args=(dashboard.url, "/report"))
+        asked.start()
+        try:
+            assert begun.wait(10)
+            assert get(dashboard.url, "/status.json")[0] == 200
+        finally:
+            free.set()
+            asked.join(10)
+
+
+def test_files_that_are_older_than_the_runs_and_the_scores_are_not_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("mcpeval.html.sections.figures", lambda given: None)
+    (tmp_path / "old.jsonl").write_text("{")
+    os.utime(tmp_path / "old.jsonl", (1, 1))
+    for name, frame in zip(("runs", "scores"), frames(2), strict=True):
+        to_csv(frame, tmp_path / f"{name}.csv")
+    with Dashboard(tmp_path) as dashboard:
+        assert get(dashboard.url, "/report")[0] == 200
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere no process can be sent an interrupt")
+def test_the_command_says_where_it_is_and_ends_with_an_interrupt(tmp_path):
+    command = [
+        sys.executable,
+        "-c",
+        "import sys; from mcpeval.cli import main; sys.exit(main())",
+        "serve",
+        str(tmp_path),
+    ]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         url = process.stdout.readline().split()[0]
         assert get(url)[0] == 200
     finally:
-        process.terminate()
-        assert process.wait(10) == 0
+        process.send_signal(signal.SIGINT)
+        assert (process.wait(10), process.stderr.read()) == (0, "")
 
 
 def test_the_page_refreshes_while_a_run_goes_on(endpoint, cache):

@@ -73,6 +73,16 @@ def test_an_argument_is_named_by_its_place_at_any_depth():
         assert not Permission("deny", arguments={place: "*"}).matches("s", "t", given), place
 
 
+def test_a_name_with_dots_is_found_and_cannot_hide_what_a_place_means():
+    deny, allow = (Permission(action, arguments={"file.name": "secret*"}) for action in ("deny", "allow"))
+    nested, flat = {"file": {"name": "secret.txt"}}, {"file.name": "secret.txt"}
+    assert deny.matches("files", "read", nested) and deny.matches("files", "read", flat)
+    assert deny.matches("files", "read", {**nested, "file.name": "harmless"})
+    assert not allow.matches("files", "read", {**nested, "file.name": "harmless"})
+    deeper = Permission("deny", arguments={"a.b.*.c.d": "x"})
+    assert deeper.matches("s", "t", {"a.b": [{"c.d": "y"}, {"c": {"d": "x"}}]})
+
+
 def test_one_member_suffices_to_deny_and_all_are_needed_to_allow():
     given, pattern = {"paths": ["/data/a", "/etc/b"]}, {"paths.*": "/data/*"}
     assert Permission("deny", arguments=pattern).matches("s", "t", given)
@@ -122,6 +132,16 @@ def test_permissions_go_through_json_and_files(tmp_path):
     assert read_permissions(tmp_path / "rules.json") == written
     assert read_permissions(rules) == Permissions(rules)
     assert read_permissions(None) is None
+
+
+def test_a_mistake_in_a_file_is_told_with_the_name_of_the_file(tmp_path):
+    rules, servers = tmp_path / "rules.json", tmp_path / "servers.json"
+    rules.write_text('[{"action": "dney"}]')
+    servers.write_text('{"mcpServers": {"a": {"comand": "x"}}}')
+    with pytest.raises(FileError, match=r"rules\.json: permission: action='dney'\. Did you mean 'deny'"):
+        read_permissions(rules)
+    with pytest.raises(FileError, match=r"servers\.json: server 'a': unknown key 'comand'\. Did you mean 'command'"):
+        read_servers(servers)
 
 
 def test_rules_of_a_server_come_after_those_of_the_run_and_the_stricter_default_holds():
@@ -205,7 +225,7 @@ def test_arguments_that_are_no_json_object_are_refused_for_that_and_a_tool_that_
         ("Not on Sundays.", "Permission denied: 'add' of 'a' may not be called with these arguments. Not on Sundays."),
     ],
 )
-@pytest.mark.parametrize("kind", ["plain", "async"])
+@pytest.mark.parametrize("kind", ["plain", "async", "object", "lambda"])
 def test_somebody_is_asked_about_a_call_and_the_answer_holds(answer, error, kind):
     asked = []
 
@@ -216,10 +236,15 @@ def test_somebody_is_asked_about_a_call_and_the_answer_holds(answer, error, kind
     async def ask_async(server, tool, arguments):
         return ask(server, tool, arguments)
 
+    class Asking:
+        async def __call__(self, *about):
+            return ask(*about)
+
     async def add(task, session):
         return session.show(await session.call_tool("add", {"a": 1, "b": 2}))
 
-    permissions = Permissions([Permission("ask", "add")], ask=ask if kind == "plain" else ask_async)
+    kinds = {"plain": ask, "async": ask_async, "object": Asking(), "lambda": lambda *about: ask_async(*about)}
+    permissions = Permissions([Permission("ask", "add")], ask=kinds[kind])
     frame = run("what now?", add, servers={"a": bad()}, permissions=permissions, cache=False)
     assert asked == [("a", "add", {"a": 1, "b": 2})]
     assert frame["output"][0] == (error or "3")
@@ -243,6 +268,22 @@ def test_somebody_is_asked_about_one_call_at_a_time():
     frame = run(tasks("add", n=6), add, servers={"a": bad(share=True)}, permissions=permissions, cache=False)
     assert (frame["output"] == "3").all()
     assert most == [1] * 6
+
+
+def test_a_function_that_cannot_be_asked_is_refused_before_anything_starts():
+    with pytest.raises(InputError, match=r"does not take \(server, tool, arguments\): too many positional"):
+        Permissions(default="ask", ask=lambda tool: True)
+
+
+def test_a_rule_on_a_misspelt_server_is_refused_and_one_on_a_server_of_another_run_is_not():
+    def rules(server):
+        return Permissions([Permission("deny", "add", server=server)])
+
+    with pytest.raises(InputError, match=r"permissions: there is no server 'wether'. Did you mean 'weather'\?"):
+        run("what now?", lambda task, session: "", servers={"weather": bad()}, permissions=rules("wether"), cache=False)
+    for server in ("weather", "weathe?", "calendar"):
+        frame = run("what now?", lambda *_: "", servers={"weather": bad()}, permissions=rules(server), cache=False)
+        assert frame["status"][0] == "ok"
 
 
 def test_a_function_that_is_asked_and_fails_ends_its_run_with_its_traceback():

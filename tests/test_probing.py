@@ -302,6 +302,10 @@ def test_what_is_known_is_not_asked_again_and_a_budget_ends_the_asking(runs, cac
         ({"kinds": "injection", "attacks": "tagss"}, "Did you mean 'tags'"),
         ({"kinds": "self", "other": 3}, "should be the name of a model"),
         ({"concurrency": 0}, "concurrency=0"),
+        ({"kinds": [["position"]]}, "kinds has"),
+        ({"kinds": "injection", "attacks": [["tags"]]}, "attacks has"),
+        ({"kinds": "format", "ci": 2}, "probe: ci=2"),
+        ({"kinds": "format", "seed": "x"}, "probe: seed='x'"),
     ],
 )
 def test_what_cannot_be_meant_is_said_before_anything_is_paid(runs, how, said):
@@ -309,6 +313,21 @@ def test_what_cannot_be_meant_is_said_before_anything_is_paid(runs, how, said):
         with pytest.raises(InputError, match=said):
             probe(judge_of(model), runs, cache=False, **how)
         assert not model.requests
+
+
+def test_runs_without_the_column_that_is_changed_are_refused(runs):
+    with says(lambda output: True) as model:
+        with pytest.raises(InputError, match="no column 'output', which is changed. Did you mean 'outputs'"):
+            probe(judge_of(model), runs.rename(columns={"output": "outputs"}), "format", cache=False)
+        assert not model.requests
+
+
+def test_judges_whose_names_begin_alike_each_have_their_own_rows(runs):
+    table = probe({"short": lambda output: len(output) < 30, "short.b": lambda output: True}, runs, "verbosity")
+    assert table[["evaluator", "variant", "n"]].values.tolist() == [
+        [name, variant, N] for name in ("short", "short.b") for variant in ("restated", "filler")
+    ]
+    assert table.groupby("evaluator")["effect"].max().tolist() == [-50.0, 0.0]
 
 
 # --- the embedded model -----------------------------------------------------------------------

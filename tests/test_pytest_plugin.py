@@ -4,11 +4,12 @@ import subprocess
 import sys
 import textwrap
 
+import pandas as pd
 import pytest
 
 from mcpeval import to_csv
 from mcpeval.errors import InputError
-from mcpeval.exporting import to_parquet
+from mcpeval.exporting import to_jsonl, to_parquet
 from mcpeval.frames import scores_frame
 from mcpeval.testing import assert_no_regression, assert_passed
 
@@ -47,6 +48,9 @@ def test_a_score_needs_a_threshold_to_pass():
     with pytest.raises(InputError, match="nothing says from which score 'e' passes"):
         assert_passed(graded)
     assert_passed(graded, threshold=0.5)
+    for threshold in ("0.5", 5, True):
+        with pytest.raises(InputError, match="should be a score from 0 to 1"):
+            assert_passed(graded, threshold=threshold)
     with pytest.raises(AssertionError, match="1 of 2 passed"):
         assert_passed(graded, threshold=0.6)
 
@@ -71,7 +75,24 @@ def test_a_drop_that_chance_explains_passes_and_one_that_it_does_not_fails(tmp_p
     ]
     with pytest.raises(AssertionError, match=r"a, e: 0.700, and 1.000 in the baseline \(-0.300, p = 0.031, mcnemar"):
         assert_no_regression(scores([True] * 14 + [False] * 6), path)
-    assert_no_regression(scores([True] * 14 + [False] * 6), to_parquet(before, tmp_path / "b.parquet"), alpha=0.01)
+    for file in (to_parquet(before, tmp_path / "b.parquet"), to_jsonl(before, tmp_path / "b.jsonl")):
+        assert_no_regression(scores([True] * 14 + [False] * 6), file, alpha=0.01)
+
+
+def test_several_drops_are_adjusted_together_by_holms_method():
+    # Of three, 7 tasks to none has p = 3 * 2 / 2**7 = .047, and 6 to none 2 * 2 / 2**6 = .0625.
+    before = pd.concat([scores([True] * 20, evaluator=name) for name in "xyz"])
+    drops = {"x": 6, "y": 7, "z": 0}
+    now = pd.concat([scores([True] * (20 - n) + [False] * n, evaluator=name) for name, n in drops.items()])
+    with pytest.raises(AssertionError) as told:
+        assert_no_regression(now, before)
+    assert str(told.value).startswith("a, y: 0.650") and "p = 0.047" in str(told.value)
+    assert "a, x" not in str(told.value)
+
+
+def test_a_baseline_without_rows_is_refused_because_everything_would_pass():
+    with pytest.raises(InputError, match="baseline has no rows"):
+        assert_no_regression(scores([True]), scores([]))
 
 
 def test_an_improvement_is_no_regression_and_a_missing_evaluator_is():
@@ -118,6 +139,49 @@ SUITE = """
         pass
 """
 
+MARKS = """
+    import pytest
+
+    ASKED = []
+
+    def agent(task, session):
+        ASKED.append(task.question)
+        return "4"
+
+    def four(output):
+        return output == "4"
+
+    @pytest.mark.mcpeval(["What is 2 + 2?"], {"mine": agent}, evaluators=four, budget_usd=1, errors="raise")
+    class TestAll:
+        def test_what_the_class_says(self, mcpeval_scores):
+            assert mcpeval_scores["passed"].tolist() == [True]
+
+        @pytest.mark.mcpeval(tasks=["What is 2 + 3?"], trials=2)
+        def test_what_the_function_says_beside_it(self, mcpeval_runs, mcpeval_scores):
+            assert mcpeval_runs["question"].tolist() == ["What is 2 + 3?"] * 2
+            assert mcpeval_scores["passed"].tolist() == [True, True]
+
+    @pytest.mark.parametrize("n", [pytest.param(n, marks=pytest.mark.mcpeval([f"{n} + {n}?"], agent, evaluators=four))
+                                   for n in (1, 2)])
+    def test_each_parameter_has_its_own(n, mcpeval_runs):
+        assert mcpeval_runs["question"].tolist() == [f"{n} + {n}?"]
+
+    @pytest.mark.mcpeval(["never asked"], agent, evaluators=[])
+    def test_no_evaluators(mcpeval_scores):
+        pass
+
+    @pytest.mark.mcpeval(["never asked"], agent, tasks=["or this"])
+    def test_tasks_twice(mcpeval_runs):
+        pass
+
+    @pytest.mark.mcpeval(["never asked"], agent, evaluators=3)
+    def test_no_evaluator(mcpeval_scores):
+        pass
+
+    def test_nobody_was_asked_in_vain():
+        assert "never asked" not in ASKED
+"""
+
 
 def test_the_plugin_is_installed_runs_what_the_marker_says_and_shows_the_reasons(tmp_path):
     (tmp_path / "test_agent.py").write_text(textwrap.dedent(SUITE))
@@ -141,6 +205,24 @@ def test_the_plugin_is_installed_runs_what_the_marker_says_and_shows_the_reasons
     assert "tasks and agents are not given" in done.stdout
     assert "unknown argument 'trails'. Did you mean 'trials'?" in done.stdout
     assert (tmp_path / "cache").is_dir()
+
+
+@pytest.mark.parametrize("side_by_side", [[], ["-n", "2"]])
+def test_marks_on_classes_functions_and_parameters_are_put_together_and_checked_before_anything_runs(
+    tmp_path, side_by_side
+):
+    if side_by_side:
+        pytest.importorskip("xdist")
+    (tmp_path / "test_agent.py").write_text(textwrap.dedent(MARKS))
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--strict-markers", "-q", "test_agent.py"]
+    done = subprocess.run(
+        [*command, *side_by_side, f"--mcpeval-cache={tmp_path / 'cache'}"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "5 passed, 3 errors" in done.stdout, done.stdout
+    assert "evaluators is empty; None takes those of the tasks" in done.stdout
+    assert "'tasks' is given by place and by name" in done.stdout
+    assert "expected a function of a row" in done.stdout
 
 
 def test_the_plugin_loads_neither_pandas_nor_a_model_library_where_no_test_asks(tmp_path):

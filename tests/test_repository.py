@@ -37,6 +37,7 @@ LAYERS = [
     ["ablation", "probing"],
     ["interop", "assertions"],
     ["demo", "cli", "testing", "pytest_plugin"],
+    ["__main__"],
 ]
 LAYER = {module: depth for depth, modules in enumerate(LAYERS) for module in modules}
 # Within a layer, these may import those.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 
 import psutil
 import pytest
@@ -12,7 +13,7 @@ import pytest
 import mcpeval
 from mcpeval.errors import InputError, ServerError
 from mcpeval.running import run
-from mcpeval.servers import Server, SharedServers, open_toolbox, read_servers
+from mcpeval.servers import Server, SharedServers, open_toolbox, read_servers, sharing
 from mcpeval.testing import toy_server
 from tests.bad_server import bad
 
@@ -131,6 +132,49 @@ def test_a_call_of_a_shared_server_that_hangs_holds_no_other_run_up():
     tasks = [{"id": "hangs", "question": "what?"}, *TASKS[:3]]
     frame = run(tasks, agent, servers={"a": bad(share=True, call_timeout=0.5)}, cache=False)
     assert frame["output"].tolist() == ["server 'a' did not answer within 0.5 s", "2", "2", "2"]
+
+
+def test_a_shared_server_that_answers_nothing_any_more_is_replaced_for_the_runs_after(monkeypatch):
+    monkeypatch.setattr(sharing, "SIGN_OF_LIFE", 0.3)
+
+    async def freeze_the_first(task, session):
+        pid = await pid_of(session)
+        if task.id == "first":
+            os.kill(pid, signal.SIGSTOP)
+            return session.show(await session.call_tool("add", {"a": 1, "b": 1}))
+        return pid
+
+    tasks = [{"id": name, "question": "what now?"} for name in ("first", "second", "third")]
+    servers = {"a": bad(share=True, call_timeout=0.5)}
+    frame = run(tasks, freeze_the_first, servers=servers, cache=False, concurrency=1)
+    said, second, third = frame["output"]
+    assert said == "server 'a' did not answer within 0.5 s" and int(second) == int(third)
+
+
+def test_a_shared_server_with_one_call_that_hangs_is_kept():
+    async def hang(task, session):
+        await session.call_tool("hang", {})
+        return await pid_of(session)
+
+    frame = run(TASKS[:2], hang, servers={"a": bad(share=True, call_timeout=0.3)}, cache=False, concurrency=1)
+    assert len(set(pids(frame))) == 1
+
+
+def test_shared_servers_that_are_left_while_one_is_asked_for_a_sign_of_life_start_no_other():
+    async def leave():
+        async with SharedServers() as shared:
+            server = read_servers({"a": bad(share=True)})["a"].resolve()
+            connection = await shared.connection(server)
+            (process,) = psutil.Process().children()
+            process.suspend()
+            with pytest.raises(ServerError, match="did not answer within"):
+                await connection.request("ping", timeout=0.1)
+            asking = asyncio.create_task(shared.connection(server))
+            await asyncio.sleep(0.05)
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+
+    asyncio.run(leave())
 
 
 def test_a_run_that_is_cancelled_while_a_shared_server_starts_takes_it_from_nobody():

@@ -13,10 +13,12 @@ from typing import Any
 import pandas as pd
 
 from .. import llm
+from ..agents.base import STRATEGIES, Agent
 from ..agents.composed import is_agent, models
 from ..caching import Cache, open_cache
 from ..errors import InputError
 from ..evaluators.adapting import as_evaluator
+from ..evaluators.composed import owner_of
 from ..forecasts import SHORT
 from ..frames import column, frame_of
 from ..running import run
@@ -25,6 +27,7 @@ from ..running.keeping import kept
 from ..scoring import score
 from ..scoring.inputs import read_runs
 from ..servers import read_servers
+from ..types import Task
 from .levels import Cell, cells_of
 from .result import Ablation, against, check_comparable, read_labels
 
@@ -138,7 +141,8 @@ def ablate(
                 raise InputError(f"ablate: {name}= is for judges; {judge.name!r} is an agent")
         how = {"servers": mcp_servers, "cache": cache, "replay": replay, "progress": progress}
         how |= {} if concurrency is None else {"concurrency": concurrency}
-        return _agents(runs, _agent_variants(judge, factors, design), 1 if trials is None else trials, evaluators, dry_run, how)
+        cells, trials = _agent_variants(judge, factors, design), 1 if trials is None else trials
+        return _agents(runs, cells, trials, evaluators, dry_run, how)
     for name, value in (("trials", trials), ("mcp_servers", mcp_servers), ("evaluators", evaluators)):
         if value is not None:
             raise InputError(f"ablate: {name}= is for agents, and {judge!r:.80} is none")
@@ -183,7 +187,8 @@ def _beside(table: pd.DataFrame, key: str, cells: Sequence[Cell]) -> pd.DataFram
 
 def _with_levels(frame: pd.DataFrame, key: str, cells: Sequence[Cell]) -> pd.DataFrame:
     """`frame` with a column for each factor before the column `key`, which names the cells."""
-    place = {name: _cell_of(name, cells) for name in dict.fromkeys(frame[key])}
+    named = {cell.name: cell for cell in cells}
+    place = {name: named[owner_of(name, named)] for name in dict.fromkeys(frame[key])}
     frame = frame.copy()
     for factor in cells[0].levels:
         names = [cell.levels[factor] for cell in cells]
@@ -195,15 +200,6 @@ def _with_levels(frame: pd.DataFrame, key: str, cells: Sequence[Cell]) -> pd.Dat
             frame = frame.rename(columns={factor: f"run_{factor}"})
         frame.insert(frame.columns.get_loc(key), factor, levels)
     return frame
-
-
-def _cell_of(name: str, cells: Sequence[Cell]) -> Cell:
-    """The cell that a row comes from: an evaluator of several scores adds to its own name.
-
-    Of "gpt-4" and "gpt-4.1", which both may begin it, the longer one is meant.
-    """
-    begin = [cell for cell in cells if name == cell.name or name.startswith(f"{cell.name}.")]
-    return max(begin, key=lambda cell: len(cell.name))
 
 
 # --- agents -------------------------------------------------------------------------------------
@@ -244,10 +240,16 @@ def _agent_cells(tasks: Any, cells: Sequence[Cell], trials: int, how: Mapping[st
         fresh = [job for job, key in zip(own, keys) if key is None or kept(store, key) is None]
         parts = list(models(cell.made))
         most = cell.made.max_turns * len(fresh) if parts == [cell.made] else None
-        first = [message["content"] for job in fresh for part in parts[:1] for message in part.opening(job.task)]
+        first = [message["content"] for job in fresh for part in parts[:1] for message in _opening(part, job.task)]
         tokens = sum(map(len, first)) // 4 if parts else None
         prices = llm.prices(parts[0].model) if parts else None
         low = None if prices is None else prices[0] * tokens + prices[1] * SHORT * len(fresh)
         counts = {"runs": len(own), "cached_runs": len(own) - len(fresh), "calls": len(fresh), "max_calls": most}
         rows.append({"agent": cell.name, **counts, "prompt_tokens": tokens, "usd_low": low, "usd_high": None})
     return _beside(frame_of(rows, {"agent": "str", **_AGENT_CELLS}), "agent", cells)
+
+
+def _opening(agent: Agent, task: Task) -> list[dict[str, Any]]:
+    """The messages of a first call, with the strategy's instructions where it has some."""
+    texts = STRATEGIES[agent.strategy].prompts
+    return agent.opening(task, *([agent.prompt or texts[0]] if texts else []))

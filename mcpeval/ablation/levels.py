@@ -100,7 +100,9 @@ def _levels(factor: str, given: Any) -> list[Level]:
         raise InputError(f"ablate: {factor} has no levels")
     named = [level.name for level in levels]
     if twice := [name for name in named if named.count(name) > 1]:
-        raise InputError(f"ablate: two levels of {factor} would be named {twice[0]!r}; give a dict that names them apart")
+        raise InputError(
+            f"ablate: two levels of {factor} would be named {twice[0]!r}; give a dict that names them apart"
+        )
     return levels
 
 

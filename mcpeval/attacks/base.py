@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import InputError, did_you_mean
+from ..errors import InputError, did_you_mean, is_one_of
 
 #: Kinds of attacks, and what each of them does.
 FAMILIES: dict[str, str] = {
@@ -82,7 +82,7 @@ def select(wanted: Any = None) -> tuple[Attack, ...]:
         raise InputError(f"attacks={wanted!r:.100} should be ids, families or attacks")
     found: dict[str, Attack] = {}
     for one in named:
-        if not isinstance(one, Attack) and one not in ATTACKS and one not in FAMILIES:
+        if not isinstance(one, Attack) and not is_one_of(one, (*FAMILIES, *ATTACKS)):
             raise InputError(f"attacks has {one!r:.100}. {did_you_mean(one, [*FAMILIES, *ATTACKS])}")
         own = isinstance(one, Attack)
         for attack in [one] if own else [a for a in ATTACKS.values() if one in (a.id, a.family)]:

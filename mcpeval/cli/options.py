@@ -39,7 +39,9 @@ def add_replay(command: argparse.ArgumentParser) -> None:
 
 def servers_of(given: str) -> Any:
     """What ``--servers`` means: the path of a file, or names of the catalogue with commas between them."""
-    return Path(given) if Path(given).suffix or os.path.exists(given) else [name.strip() for name in given.split(",")]
+    # A folder of the name of a server, such as git, is no file of servers.
+    named = Path(given).suffix or os.path.isfile(given) or os.sep in given
+    return Path(given) if named else [name.strip() for name in given.split(",")]
 
 
 def refuse(arguments: argparse.Namespace, names: Sequence[str], why: str) -> None:

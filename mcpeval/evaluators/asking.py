@@ -10,7 +10,7 @@ from typing import Any
 
 from .._calls import FAMILIAR, Structured, check_patience, is_secret, model_identity, shared
 from ..caching import Cache, canonical, content_key
-from ..errors import CacheError, InputError, ModelError, did_you_mean, is_one_of
+from ..errors import CacheError, InputError, ModelError, check_threshold, did_you_mean, is_one_of
 from ..frames import plain
 from ..types import Score, Usage
 from . import prompts
@@ -391,10 +391,7 @@ def check_numbers(judge: Any, **least: int) -> None:
             continue
         if isinstance(value, bool) or not isinstance(value, int) or value < low:
             raise InputError(f"{who}: {key}={value!r} should be a whole number, at least {low}")
-    threshold = judge.threshold
-    is_number = isinstance(threshold, (int, float)) and not isinstance(threshold, bool)
-    if threshold is not None and not (is_number and 0.0 <= threshold <= 1.0):
-        raise InputError(f"{who}: threshold={threshold!r} should be a score from 0 to 1, or None")
+    check_threshold(judge.threshold, who)
 
 
 def check_seen(name: str, names: Iterable[str], columns: Iterable[str], where: str) -> set[str]:

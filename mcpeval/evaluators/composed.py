@@ -124,6 +124,14 @@ def part_named(evaluator: Any, name: str) -> Any:
     return evaluator
 
 
+def owner_of(name: str, evaluators: Iterable[str]) -> str:
+    """Which of `evaluators`, by their names, a row named `name` comes from ("jury" of "jury.first").
+
+    Of "gpt-4" and "gpt-4.1", which both may begin a name, the longer one is meant.
+    """
+    return max((one for one in evaluators if name == one or name.startswith(f"{one}.")), key=len)
+
+
 def total_usage(answers: Answers) -> Usage | None:
     """The usage of several answers together; None where none of them called anybody."""
     used = [answer.usage for _, answer in answers if answer.usage is not None]

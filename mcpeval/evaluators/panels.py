@@ -10,7 +10,7 @@ from statistics import fmean, median
 from typing import Any
 
 from ..caching import Cache, content_key
-from ..errors import InputError, did_you_mean, is_one_of
+from ..errors import InputError, check_threshold, did_you_mean, is_one_of
 from ..types import Score
 from .adapting import as_evaluator
 from .base import columns_read
@@ -105,9 +105,7 @@ def check_panel(who: str, size: int, reduce: Any, quorum: Any, value: Any, thres
     is_count = isinstance(quorum, int) and not isinstance(quorum, bool)
     if quorum is not None and not (is_count and 1 <= quorum <= max(size, 1)):
         raise InputError(f"{who}: quorum={quorum!r} should be a number of votes, from 1 to {size}")
-    is_number = isinstance(threshold, (int, float)) and not isinstance(threshold, bool)
-    if threshold is not None and not (is_number and 0 <= threshold <= 1):
-        raise InputError(f"{who}: threshold={threshold!r} should be a score from 0 to 1, or None")
+    check_threshold(threshold, who)
 
 
 def _vote(score: Score, value: str) -> Any:

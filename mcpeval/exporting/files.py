@@ -196,10 +196,7 @@ def to_jsonl(frame: pd.DataFrame, path: str | os.PathLike[str]) -> Path:
     """
     target = target_of(frame, path, "to_jsonl")
     about = manifest(frame)
-    levels = [
-        ("index" if name is None else name, frame.index.get_level_values(i)) for i, name in enumerate(about["index"])
-    ]
-    columns = levels + [(plain_heading(name), frame.iloc[:, i]) for i, name in enumerate(frame.columns)]
+    columns = headed_columns(frame, about["index"])
     names = [str(name) for name, _ in columns]
     for name in names:
         if names.count(name) > 1:
@@ -276,6 +273,12 @@ def plain_heading(label: Hashable) -> str:
     """The text over a column: ``judge.score`` for a tuple."""
     parts = label if isinstance(label, tuple) else (label,)
     return clean_text(".".join(str(part) for part in parts if part != ""))
+
+
+def headed_columns(frame: pd.DataFrame, levels: Sequence[Hashable]) -> list[tuple[Hashable, Any]]:
+    """The index's `levels`, then the columns, each with what stands over it; a level without a name is "index"."""
+    index = [("index" if name is None else name, frame.index.get_level_values(i)) for i, name in enumerate(levels)]
+    return [*index, *((plain_heading(name), frame.iloc[:, i]) for i, name in enumerate(frame.columns))]
 
 
 def _label(given: Any) -> Hashable:

@@ -26,11 +26,11 @@ def to_inspect_messages(messages: Sequence[Any], calls: Sequence[Mapping[str, An
     calls : list of dict
         The run's tool calls; where each has its message, one that failed makes that message an error.
     """
-    names: dict[Any, str] = {}
+    names: dict[str, str] = {}
     made = []
     for message in messages:
         for call in _calls_of(message):
-            names[call.get("id")] = str(_dict(call.get("function")).get("name") or "unknown")
+            names[str(call.get("id"))] = str(_dict(call.get("function")).get("name") or "unknown")
         plain = _to_inspect(message, names)
         if from_inspect_message(plain) != message:
             plain["metadata"] = {CARRIED: message}
@@ -58,21 +58,20 @@ def from_inspect_message(message: Mapping[str, Any]) -> dict[str, Any]:
     elif role == "assistant":
         if isinstance(content, list) and (thought := _reasoning(content)):
             chat["reasoning_content"] = thought
-        asked = [call for call in message.get("tool_calls") or () if isinstance(call, Mapping)]
-        if asked:
+        if asked := _calls_of(message):
             chat["content"] = chat["content"] or None
             chat["tool_calls"] = [_from_call(call) for call in asked]
     return chat
 
 
-def calls_in(messages: Sequence[Mapping[str, Any]], seconds: Mapping[Any, float]) -> list[ToolCall]:
+def calls_in(messages: Sequence[Mapping[str, Any]], seconds: Mapping[str, float]) -> list[ToolCall]:
     """The tool calls in Inspect's chat messages.
 
     Parameters
     ----------
     messages : list of dict
     seconds : dict
-        Of each call by its id, where the log's events have it.
+        Of each call by its id as a text, where the log's events have it.
 
     Returns
     -------
@@ -80,31 +79,31 @@ def calls_in(messages: Sequence[Mapping[str, Any]], seconds: Mapping[Any, float]
         Without a server, which Inspect does not name, except for calls that the model's provider made
         (``tool_use``). A call that was refused or not understood, or that ran out of time, has no result.
     """
-    answers = {one.get("tool_call_id"): one for one in messages if one.get("role") == "tool"}
+    answers = {str(one.get("tool_call_id")): one for one in messages if one.get("role") == "tool"}
     found = []
     for message in messages:
         content = message.get("content")
         for part in content if isinstance(content, list) else ():
             if isinstance(part, Mapping) and part.get("type") == "tool_use":
                 found.append(_provider_call(part))
-        for call in message.get("tool_calls") or ():
-            if isinstance(call, Mapping) and isinstance(call.get("function"), str):
-                answer = answers.get(call.get("id"))
-                found.append(_answered(call, answer, seconds.get(call.get("id")) or 0.0))
+        for call in _calls_of(message):
+            if isinstance(call.get("function"), str):
+                named = str(call.get("id"))
+                found.append(_answered(call, answers.get(named), seconds.get(named) or 0.0))
     return found
 
 
 # --- one message ---------------------------------------------------------------------------------
 
 
-def _to_inspect(message: Mapping[str, Any], names: Mapping[Any, str]) -> dict[str, Any]:
+def _to_inspect(message: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     role = _ROLES.get(message.get("role"), message.get("role"))
     plain: dict[str, Any] = {"role": role if role in _KNOWN_ROLES else "user"}
     plain["content"] = _to_content(message.get("content"))
     if role == "tool":
         if isinstance(message.get("tool_call_id"), str):
             plain["tool_call_id"] = message["tool_call_id"]
-        name = names.get(message.get("tool_call_id")) or message.get("name")
+        name = names.get(str(message.get("tool_call_id"))) or message.get("name")
         if isinstance(name, str):
             plain["function"] = name
     asked = _calls_of(message)

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pandas as pd
 
-from ..errors import InputError
+from ..errors import InputError, check_threshold
 from ..frames import rows_of
 from .places import manifest_text, replacing, target_of, write_manifest
 from .provenance import manifest
@@ -42,13 +42,12 @@ def to_junit(scores: pd.DataFrame, path: str | os.PathLike[str], *, threshold: f
     Raises
     ------
     InputError
-        A column is missing, or `threshold` is no number.
+        A column is missing, or `threshold` is no score.
     FileError
         As `to_csv`.
     """
     target = target_of(scores, path, "to_junit")
-    if threshold is not None and (isinstance(threshold, bool) or not isinstance(threshold, int | float)):
-        raise InputError(f"to_junit: threshold={threshold!r} should be a score from 0 to 1, or None")
+    check_threshold(threshold, "to_junit")
     for name in ("evaluator", "passed", "score", "status"):
         if name not in scores.columns:
             raise InputError(f"to_junit: scores has no column {name!r}; expected a frame, as score() returns it")

@@ -98,7 +98,7 @@ def _rows_of(data: Any, path: Path) -> tuple[ModuleType, list[dict[str, Any]]] |
 def _frame(rows: list[dict[str, Any]], path: Path) -> pd.DataFrame:
     try:
         return runs_frame(rows)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise FileError(f"a run has not what a runs frame holds: {error}", path) from error
 
 

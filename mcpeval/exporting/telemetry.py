@@ -99,7 +99,11 @@ def to_otlp(
         made = list(_spans(runs, service, content))
         for start in range(0, len(made), BATCH):
             batch = made[start : start + BATCH]
-            if exporter.export(batch).name != "SUCCESS" or session.problem:
+            try:
+                taken = exporter.export(batch).name == "SUCCESS"
+            except OSError:  # older exporters let what their request raised through; the session knows it too
+                taken = False
+            if not taken or session.problem:
                 why = without_secrets(session.problem or f"no answer within {timeout:g} s", {"headers": headers or {}})
                 raise McpevalError(
                     f"to_otlp: {bare_address(address)} did not take the spans ({sent} of {len(made)} sent): {why}"

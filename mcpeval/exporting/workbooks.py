@@ -16,7 +16,7 @@ import pandas as pd
 from ..errors import InputError
 from ..frames import clean_text
 from . import cells
-from .files import plain_heading
+from .files import headed_columns
 from .places import manifest_text, replacing, target_of, write_manifest
 from .provenance import manifest
 
@@ -65,10 +65,7 @@ def to_excel(frame: pd.DataFrame, path: str | os.PathLike[str]) -> Path:
         raise InputError(f"to_excel: path={str(path)!r} should end in .xlsx")
     openpyxl = _openpyxl()
     about = manifest(frame)
-    levels = [
-        ("index" if name is None else name, frame.index.get_level_values(i)) for i, name in enumerate(about["index"])
-    ]
-    columns = levels + [(plain_heading(name), frame.iloc[:, i]) for i, name in enumerate(frame.columns)]
+    columns = headed_columns(frame, about["index"])
     if len(frame) + 1 > ROWS or len(columns) > COLUMNS:
         raise InputError(
             f"to_excel: the frame has {len(frame)} rows and {len(columns)} columns; a sheet of Excel holds "

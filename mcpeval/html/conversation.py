@@ -58,7 +58,7 @@ def transcript(run: Any, scores: Any = None, *, cache: Any = None) -> Page:
     own, said = row.get("run_id"), rows_of_scores(scores, "transcript")
     if own is None and len({score["run_id"] for score in said}) > 1:
         raise InputError("transcript: run has no run_id, and scores has several runs: which are its own?")
-    found = [score for score in said if own is None or score["run_id"] == own]
+    found = [score for score in said if own is None or str(score["run_id"]) == str(own)]
     body = element("main", article(row, found, Images(cache), level=1), cls="page")
     return page(" · ".join(title_of(row)), body)
 

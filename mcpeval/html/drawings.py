@@ -23,6 +23,8 @@ _ID = re.compile(r"#([\w.:-]+)")
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 #: Properties of a style that stand as attributes of an SVG element too; fonts are the page's.
 _PROPERTIES = re.compile(r"(?:fill|stroke|opacity|text-anchor|font-size|font-weight|font-style|clip|display)[\w-]*")
+#: Differences that can be read in one figure; of more, as every pair of ten agents has, there is the table.
+_FOREST = 40
 
 
 class Given(NamedTuple):
@@ -41,7 +43,7 @@ def _main(given: Given) -> _Drawn:
     scores = given.scores
     if "agent" in scores.columns:
         yield "Mean score of each agent over tasks, with its interval", lambda: plots.success(scores)
-        if given.compared is not None:
+        if given.compared is not None and len(given.compared) <= _FOREST:
             text = "Differences between agents, paired by task; filled where they are significant"
             yield text, lambda: plots.differences(given.compared)
 
@@ -69,7 +71,7 @@ def _trials(scores: pd.DataFrame) -> list[int]:
     """The numbers of trials to show pass@k for: as far as every task has them; none where each has one."""
     if not {"task_id", "run_id"} <= set(scores.columns):
         return []
-    least = int(scores.groupby(["agent", "task_id"])["run_id"].nunique().min())
+    least = int(scores.groupby(["agent", "task_id"], dropna=False, observed=True)["run_id"].nunique().min())
     if least < 2:
         return []
     return list(range(1, least + 1)) if least <= 8 else [k for k in (1, 2, 4, 8, 16, 32, 64) if k <= least]

@@ -20,6 +20,10 @@ _HIDDEN = re.compile(
 )
 
 
+#: Lines of a table that are seen at once; of more it is said how many there are.
+_SEEN = 12
+
+
 class Html(str):
     """A text that is HTML already."""
 
@@ -59,6 +63,8 @@ def _each(inside: Iterable[Any]) -> Iterable[str]:
             yield one
         elif one is None:
             continue
+        elif type(one) is str:
+            yield shown(one)
         elif isinstance(one, Iterable) and not isinstance(one, str):
             yield from _each(one)
         else:
@@ -83,7 +89,7 @@ def element(name: str, /, *inside: Any, **attributes: Any) -> Html:
     '<p class="note" hidden>1 &lt; 2</p>'
     """
     head = _head(name, *attributes.items()) if attributes else f"<{name}>"
-    return Html(head if name in _VOID else f"{head}{join(*inside)}</{name}>")
+    return Html(head if name in _VOID else f"{head}{''.join(_each(inside))}</{name}>")
 
 
 @lru_cache(maxsize=4096)  # the same few stand around all that is shown
@@ -108,8 +114,8 @@ def folded(summary: Any, *inside: Any, open: bool = False, cls: str | None = Non
 
 
 def table(headings: Iterable[Any], rows: Iterable[Iterable[Any]], *, numbers: Iterable[int] = ()) -> Html:
-    """A table that scrolls by itself where the page is narrow; columns `numbers` stand to the right."""
-    right = set(numbers)
+    """A table that scrolls by itself where it is wide or long; columns `numbers` stand to the right."""
+    right, rows = set(numbers), list(rows)
 
     def line(name: str, cells: Iterable[Any]) -> Html:
         own = [element(name, cell, cls="number" if i in right else None) for i, cell in enumerate(cells)]
@@ -117,4 +123,5 @@ def table(headings: Iterable[Any], rows: Iterable[Iterable[Any]], *, numbers: It
 
     head = element("thead", line("th", headings))
     whole = element("table", head, element("tbody", [line("td", row) for row in rows]))
-    return element("div", whole, cls="scroll", tabindex="0")
+    told = element("p", f"{len(rows):,} lines", cls="quiet") if len(rows) > _SEEN else None
+    return join(element("div", whole, cls="scroll", tabindex="0"), told)

@@ -16,6 +16,7 @@ from . import numbers
 from .conversation import article
 from .elements import Html, plain
 from .images import Images
+from .steps import whole
 from .verdicts import json_text, rows_of_scores, said_of, state_of
 
 #: Characters of transcripts that are compressed, and read, together.
@@ -40,13 +41,13 @@ def runs_of(runs: pd.DataFrame | None, scores: pd.DataFrame) -> list[tuple[dict[
     """
     said: dict[Any, list[dict[str, Any]]] = {}
     for score in rows_of_scores(scores, "report"):
-        said.setdefault(score["run_id"], []).append(score)
+        said.setdefault(str(score["run_id"]), []).append(score)
     if runs is None:
         known = ("run_id", "task_id", "category", "agent", "model", "trial")
         return [({key: own[0].get(key) for key in known}, own) for own in said.values()]
-    rows = rows_of(runs)
+    rows = [whole(row) for row in rows_of(runs)]
     for label, row in zip(runs.index.tolist(), rows):
-        row["run_id"] = str(label) if row.get("run_id") is None else row["run_id"]
+        row["run_id"] = str(label if row.get("run_id") is None else row["run_id"])
     seen: set[Any] = set()
     for row in rows:
         if row["run_id"] in seen:

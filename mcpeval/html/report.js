@@ -243,4 +243,6 @@
   addEventListener("hashchange", follow);
   follow();
   document.documentElement.dataset.ready = "yes";
-})();
+})().catch((error) => {
+  document.getElementById("list").textContent = `The runs cannot be shown: ${error.message}`;
+});

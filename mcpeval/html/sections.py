@@ -31,8 +31,10 @@ def summary(scores: pd.DataFrame, ci: float) -> Html | None:
         return None
     names = [name for name in ("evaluator", "agent") if name in scores.columns]
     found = reports.summarize(scores, names, ci=ci)
-    order = {name: i for i, name in enumerate(found[names[0]].unique())} if names else {}
-    rows = sorted(rows_of(found), key=lambda row: order[row[names[0]]] if names else 0)
+    rows = rows_of(found)
+    if names:
+        order = {name: i for i, name in reversed(list(enumerate(row[names[0]] for row in rows)))}
+        rows.sort(key=lambda row: order[row[names[0]]])
     optional = {name: head for name, head in _OPTIONAL.items() if _says(rows, name)}
     heads = [*names, "score", f"{100 * ci:g} % interval", "", "tasks", *[head for head, _ in optional.values()]]
     lines = []
@@ -120,7 +122,7 @@ def comparison(found: pd.DataFrame | None, ci: float) -> Html | None:
             numbers.p_value(row["p_adjusted"]),
             f"{row['better']} / {row['worse']}",
             numbers.count(row["tasks"]) + (f" ({row['unpaired']} unpaired)" if row["unpaired"] else ""),
-            numbers.share(row["detectable"]),
+            "> 1" if (numbers.known(row["detectable"]) or 0) > 1 else numbers.share(row["detectable"]),
         ]
         for row in rows
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -47,7 +48,8 @@ def serve(folder: str | os.PathLike[str], *, port: int = 0) -> None:
     """
     with Dashboard(folder, port=port) as dashboard:
         print(f"{dashboard.url}  (Ctrl-C ends it)", flush=True)
-        dashboard.wait()
+        with suppress(KeyboardInterrupt):  # how it is ended: nothing was broken off
+            dashboard.wait()
 
 
 class Dashboard:
@@ -92,6 +94,7 @@ class Dashboard:
 def _handler(folder: Folder) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         server_version, sys_version = "mcpeval", ""
+        timeout = 30  # seconds for which one who asks may say nothing
 
         def do_GET(self) -> None:
             own = self.server.server_port
@@ -103,16 +106,19 @@ def _handler(folder: Folder) -> type[BaseHTTPRequestHandler]:
                 status, kind, text = _answer(folder, path)
             except McpevalError as error:
                 status, kind, text = 500, "text/html", str(_failed(str(error)))
+            except Exception as error:  # a folder that is gone, a file of others': who asks is told, not left waiting
+                status, kind, text = 500, "text/html", str(_failed(f"{type(error).__name__}: {error}"))
             return self._send(status, kind, text)
 
         def _send(self, status: int, kind: str, text: str) -> None:
-            data = text.encode()
-            self.send_response(status)
-            for name, value in {**_HEADERS, "Content-Type": f"{kind}; charset=utf-8"}.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
+            data = text.encode("utf-8", "replace")
+            with suppress(ConnectionError, TimeoutError):  # the tab was closed meanwhile
+                self.send_response(status)
+                for name, value in {**_HEADERS, "Content-Type": f"{kind}; charset=utf-8"}.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
 
         def log_message(self, *args: Any) -> None:
             """Say nothing on stderr."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..errors import FileError
 from ..exporting.places import path_of, replacing
-from .elements import Html, element, join
+from .elements import Html, element, join, plain
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def page(title: str, *body: Any, scripts: Sequence[str] = (), connects: bool = F
     connects : bool
         Whether they may ask the server that the page came from.
     """
-    style = shipped("page.css")
+    style, title = shipped("page.css"), plain(title)  # a browser's tab has no boxes for hidden characters
     codes = [shipped(name) for name in scripts]
     allowed = " ".join(map(_hash, codes)) or "'none'"
     policy = [

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from ..errors import InputError
+from ..exporting.cells import decode
 from ..frames import plain
 from ..messages import arguments_of
 from ..tracing import spans_of
@@ -64,7 +65,17 @@ def row_of(run: Any, caller: str) -> dict[str, Any]:
         run = {"run_id": str(run.name), **run.to_dict()}
     if not isinstance(run, Mapping):
         raise InputError(f"{caller}: run is a {type(run).__name__}; expected a row of a runs frame, or a Run")
-    return {str(key): plain(value) for key, value in run.items()}
+    return whole({str(key): plain(value) for key, value in run.items()})
+
+
+#: Columns whose cells hold more than a text or a number.
+_NESTED = ("messages", "tool_calls", "spans", "metadata", "expected_tool_calls", "key_points", "label")
+
+
+def whole(row: dict[str, Any]) -> dict[str, Any]:
+    """`row` with what is nested in it as it was, though pandas and not `read_csv` read it from a CSV file."""
+    told = {name: row[name] for name in _NESTED if isinstance(row.get(name), str) and row[name][:1] in ("[", "{")}
+    return {**row, **{name: decode(cell) for name, cell in told.items()}} if told else row
 
 
 def list_of(cell: Any) -> list[Any]:

@@ -9,11 +9,11 @@ from typing import Any
 
 import pandas as pd
 
-from ..errors import InputError
+from ..errors import InputError, did_you_mean
 from ..frames import rows_of
 from . import numbers
 from .elements import Html, block, element, folded, join, plain
-from .steps import list_of, mapping_of
+from .steps import list_of, mapping_of, whole
 
 #: Letter, sign and word of what came of an evaluation.
 PASSED, FAILED, SCORED, UNSCORED = "passed", "failed", "scored", "unscored"
@@ -38,9 +38,14 @@ def rows_of_scores(scores: Any, caller: str) -> list[dict[str, Any]]:
     """The rows of a scores frame; of anything else an `InputError`."""
     if scores is None:
         return []
-    if not isinstance(scores, pd.DataFrame) or "score" not in scores.columns:
+    if not isinstance(scores, pd.DataFrame):
         raise InputError(f"{caller}: scores should be a frame, as mcpeval.score gives it, or None")
-    rows = rows_of(scores)
+    if "score" not in scores.columns:
+        raise InputError(
+            f"{caller}: scores has no column 'score'; expected a frame with one row for each score, as mcpeval.score "
+            f"gives it, and not a wide one. {did_you_mean('score', map(str, scores.columns))}"
+        )
+    rows = [whole(row) for row in rows_of(scores)]
     if "run_id" not in scores.columns:  # as `score` names the runs of a frame without
         for label, row in zip(scores.index.tolist(), rows):
             row["run_id"] = str(label)
@@ -121,7 +126,9 @@ def verdict(score: Mapping[str, Any]) -> Html:
     about = dict(mapping_of(score.get("metadata")))
     cost, judge = numbers.known(score.get("cost_usd")), score.get("judge_model")
     saved = numbers.known(about.get("saved_usd"))
+    compared = list_of(about.get("between"))  # the two agents of a pairwise verdict
     facts = [
+        " against ".join(map(str, compared)) or None,
         judge,
         f"sample {score['sample']}" if score.get("sample") else None,
         f"from the cache, once {numbers.dollars(saved)}" if saved is not None else None,
@@ -136,7 +143,7 @@ def verdict(score: Mapping[str, Any]) -> Html:
         " ",
         element("span", said_of(score), cls="value"),
         " ",
-        element("span", " · ".join(fact for fact in facts if fact), cls="quiet") if any(facts) else None,
+        element("span", " · ".join(str(fact) for fact in facts if fact), cls="quiet") if any(facts) else None,
         cls="verdict-head",
     )
     reason = score.get("reason") or score.get("error")

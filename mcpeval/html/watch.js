@@ -10,7 +10,7 @@
     return node;
   };
   const number = (n) => (n ?? 0).toLocaleString("en");
-  const dollars = (cost) => `$${cost >= 1 ? cost.toFixed(2) : cost.toFixed(4)}`;
+  const dollars = (cost) => cost === 0 ? "$0" : `$${cost >= 1 ? cost.toFixed(2) : cost.toFixed(4)}`;
   const size = (bytes) => bytes < 1e6 ? `${(bytes / 1e3).toFixed(0)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
   const time = (seconds) => seconds < 100 ? `${seconds.toFixed(0)} s`
     : seconds < 6000 ? `${(seconds / 60).toFixed(0)} min` : `${(seconds / 3600).toFixed(1)} h`;
@@ -90,12 +90,9 @@
   }
 
   async function look() {
-    try {
-      const answer = await fetch("status.json");
-      show(await answer.json());
-    } catch {
-      at("news").textContent = "mcpeval serve has ended; this is what was last known";
-    }
+    const answer = await fetch("status.json").catch(() => null);
+    if (answer?.ok) show(await answer.json());
+    else at("news").textContent = `${answer ? "the folder cannot be read" : "mcpeval serve has ended"}; this is what was last known`;
     setTimeout(look, 1000);
   }
   look();

@@ -70,7 +70,7 @@ class Folder:
         if not isinstance(path, (str, os.PathLike)) or not Path(path).is_dir():
             raise InputError(f"serve: there is no folder {str(path)!r}")
         self.path = Path(path).resolve()
-        self._lock = threading.Lock()
+        self._counting, self._writing = threading.Lock(), threading.Lock()
         self._counted: tuple[float, dict[str, Any] | None] = (0.0, None)
         self._written: tuple[Any, Page] | None = None
 
@@ -82,11 +82,11 @@ class Folder:
 
     def status(self) -> dict[str, Any]:
         """What the page of a running experiment shows, as JSON."""
-        with self._lock:
+        with self._counting:
             now = time.monotonic()
             if self._counted[1] is None or now - self._counted[0] > _FRESH:
                 self._counted = (now, self._count())
-            return {"work": records(self.home), "cache": self._counted[1], "files": self.names()}
+        return {"work": records(self.home), "cache": self._counted[1], "files": self.names()}
 
     def _count(self) -> dict[str, Any] | None:
         if not (self.home / DATABASE).exists():
@@ -115,7 +115,7 @@ class Folder:
         McpevalError
             There are none, or no report can be made of them.
         """
-        with self._lock:
+        with self._writing:
             files = sorted(self.files(), key=lambda path: path.stat().st_mtime_ns, reverse=True)
             state = [(path, path.stat().st_mtime_ns, path.stat().st_size) for path in files]
             if self._written is None or self._written[0] != state:
@@ -129,6 +129,8 @@ class Folder:
             kind = kind_of(frame)
             if kind is not None:
                 found.setdefault(kind, frame)
+            if len(found) == 2:  # what is older, or no frame, is not read
+                break
         if not found:
             raise FileError(f"no runs and no scores in its files ({', '.join(SUFFIXES)})", self.path)
         images = self.home if (self.home / DATABASE).exists() else None

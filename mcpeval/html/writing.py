@@ -13,7 +13,7 @@ import pandas as pd
 from ..errors import InputError
 from ..frames import scores_frame
 from . import numbers
-from .elements import Html, element, join, plain
+from .elements import Html, element, join
 from .images import Images
 from .packing import blocks, runs_of
 from .sections import card, compared, comparison, drawings, judges, provenance, summary
@@ -108,7 +108,7 @@ def document(
     found = runs_of(runs, table)
     if not found:
         raise InputError("report: there is neither a score nor a run to report")
-    heading = title or _title(found)
+    heading = str(title or _title(found))
     differences = compared(table, baseline, ci)
     parts = [
         element("h1", heading),
@@ -121,22 +121,26 @@ def document(
         provenance(table, runs),
     ]
     body = element("main", parts, cls="page")
-    return page(plain(heading), body, _DIALOG, join(*blocks(found, Images(cache))), scripts=["report.js"])
+    return page(heading, body, _DIALOG, join(*blocks(found, Images(cache))), scripts=["report.js"])
 
 
+#: Letters of the names of agents that a title has room for.
+_TITLE = 80
 _Found = Sequence[tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]]
 
 
 def _title(found: _Found) -> str:
     agents = list(dict.fromkeys(str(row["agent"]) for row, _ in found if row.get("agent") is not None))
-    return "mcpeval report" + (f": {', '.join(agents[:4])}{' …' if len(agents) > 4 else ''}" if agents else "")
+    named = ", ".join(agents)
+    told = named if len(named) <= _TITLE else numbers.several(len(agents), "agent")
+    return f"mcpeval report: {told}" if agents else "mcpeval report"
 
 
 def _lead(found: _Found) -> str:
     """What there is, in one sentence."""
 
     def different(name: str) -> int:
-        return len({row[name] for row, _ in found if row.get(name) is not None})
+        return len({str(row[name]) for row, _ in found if row.get(name) is not None})
 
     counts = [numbers.several(len(found), "run")]
     names = {"task": "task_id", "agent": "agent", "model": "model"}

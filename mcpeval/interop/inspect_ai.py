@@ -160,7 +160,7 @@ def _end(sample: Mapping[str, Any]) -> dict[str, Any]:
         return {"status": "error", "error": str(dict_of(error).get("message") or error), "error_class": "harness"}
     if limit:
         told = limit.get("reason") or f"{limit.get('type')} limit {limit.get('limit')} reached"
-        return {"status": "error", "error": str(told), "error_class": _LIMITS.get(limit.get("type"), "harness")}
+        return {"status": "error", "error": str(told), "error_class": _LIMITS.get(str(limit.get("type")), "harness")}
     return {"status": "ok"}
 
 
@@ -179,10 +179,10 @@ def _usage(usage: Mapping[str, Any], model: str | None) -> dict[str, Any]:
     }
 
 
-def _seconds(sample: Mapping[str, Any]) -> dict[Any, float]:
-    """The time each tool call took, by its id, from the events."""
+def _seconds(sample: Mapping[str, Any]) -> dict[str, float]:
+    """The time each tool call took, by its id as a text, from the events."""
     tools = [event for event in dicts_of(sample.get("events")) if event.get("event") == "tool"]
-    return {event.get("id"): number_or_none(event.get("working_time")) or 0.0 for event in tools}
+    return {str(event.get("id")): number_or_none(event.get("working_time")) or 0.0 for event in tools}
 
 
 def _with_attachments(sample: Mapping[str, Any]) -> Mapping[str, Any]:

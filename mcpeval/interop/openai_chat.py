@@ -139,8 +139,8 @@ def _row(
 
 def _failure(line: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, Any]:
     """A batch's request that was not answered: by the batch's own error, or by the status of the answer."""
-    code, error = answer.get("status_code"), line.get("error")
-    refused = isinstance(code, int) and code >= 400
+    code, error = count_or_none(answer.get("status_code")), line.get("error")
+    refused = code is not None and code >= 400
     if not refused and not error:
         return {"status": "ok"}
     told = dict_of(error) or dict_of(dict_of(answer.get("body")).get("error"))

@@ -60,7 +60,7 @@ def recorded_scores(runs: pd.DataFrame, *, scales: Mapping[str, tuple[float, flo
     keys = [name for name in wanted if name != "metadata"]
     try:
         return scores_frame(rows, keys=keys, index=runs.index.take(np.array(labels, np.int64)))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"recorded_scores: a recorded verdict has not what a scores frame holds: {error}") from error
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from ..errors import InputError
 from ..messages import from_openai, wire_result
 from ..types import ToolCall
-from .shapes import verdict
+from .shapes import count_or_none, dict_of, dicts_of, number_or_none, said_last, text_or_none, verdict
 
 # What ended a simulation of tau2 that the agent is to be blamed for: it ran out of steps, or of errors.
 _LIMITS = ("max_steps", "too_many_errors")
@@ -54,8 +54,10 @@ def rows(data: Any, path: Path | None = None) -> list[dict[str, Any]]:
         A record has not what it should.
     """
     if isinstance(data, Mapping):
-        tasks = {str(task.get("id")): task for task in data["tasks"]}
-        return [_tau2(record, tasks, data.get("info") or {}, place) for place, record in enumerate(data["simulations"])]
+        tasks = {str(task.get("id")): task for task in dicts_of(data["tasks"])}
+        return [
+            _tau2(record, tasks, dict_of(data.get("info")), place) for place, record in enumerate(data["simulations"])
+        ]
     return [_tau_bench(record, place) for place, record in enumerate(data)]
 
 
@@ -63,8 +65,8 @@ def rows(data: Any, path: Path | None = None) -> list[dict[str, Any]]:
 
 
 def _tau_bench(record: Mapping[str, Any], place: int) -> dict[str, Any]:
-    messages, info = _list(record, "traj", place), record.get("info") or {}
-    task, error = info.get("task") or {}, info.get("error")
+    messages, info = _list(record, "traj", place), dict_of(record.get("info"))
+    task, error = dict_of(info.get("task")), info.get("error")
     calls = [_marked(call) for call in from_openai(messages)]
     return {
         **_base("tau-bench", record, messages, calls),
@@ -86,7 +88,7 @@ def _tau_bench(record: Mapping[str, Any], place: int) -> dict[str, Any]:
 
 def _marked(call: ToolCall) -> ToolCall:
     """tau-bench's tools say in their text that they failed: ``Error: ...``."""
-    content = (call.result or {}).get("content") or [{}]
+    content = dicts_of(dict_of(call.result).get("content")) or [{}]
     failed = str(content[0].get("text", "")).startswith("Error")
     return ToolCall(None, call.name, call.arguments, {**call.result, "isError": True}, True) if failed else call
 
@@ -96,16 +98,16 @@ def _marked(call: ToolCall) -> ToolCall:
 
 def _tau2(record: Mapping[str, Any], tasks: Mapping[str, Any], info: Mapping[str, Any], place: int) -> dict[str, Any]:
     given = _list(record, "messages", place)
-    task = tasks.get(str(record.get("task_id"))) or {}
-    criteria, agent = task.get("evaluation_criteria") or {}, info.get("agent_info") or {}
+    task = tasks.get(str(record.get("task_id")), {})
+    criteria, agent = dict_of(task.get("evaluation_criteria")), dict_of(info.get("agent_info"))
     messages = [_chat(message) for message in given if message.get("requestor") != "user"]
-    reason, reward = record.get("termination_reason"), record.get("reward_info") or {}
+    reason, reward = record.get("termination_reason"), dict_of(record.get("reward_info"))
     bad = reason not in (None, *_ENDED)
     answers = [message for message in given if message.get("role") == "assistant"]
     return {
         **_base("tau2", record, messages, _tau2_calls(given, "assistant")),
         "run_id": record.get("id") or f"{record.get('task_id')}-{record.get('trial', 0)}",
-        "category": (info.get("environment_info") or {}).get("domain_name"),
+        "category": dict_of(info.get("environment_info")).get("domain_name"),
         "agent": agent.get("implementation"),
         "model": agent.get("llm"),
         "question": _instructions(task),
@@ -116,8 +118,8 @@ def _tau2(record: Mapping[str, Any], tasks: Mapping[str, Any], info: Mapping[str
         "error_class": ("turn_limit" if reason in _LIMITS else "harness") if bad else None,
         "tokens_in": _tokens(answers, "prompt_tokens"),
         "tokens_out": _tokens(answers, "completion_tokens"),
-        "cost_usd": record.get("agent_cost"),
-        "seconds": record.get("duration"),
+        "cost_usd": number_or_none(record.get("agent_cost")),
+        "seconds": number_or_none(record.get("duration")),
         "metadata": {
             "source": "tau2",
             "reward": reward.get("reward"),
@@ -130,15 +132,15 @@ def _tau2(record: Mapping[str, Any], tasks: Mapping[str, Any], info: Mapping[str
 
 
 def _tau2_calls(messages: Sequence[Mapping[str, Any]], requestor: str) -> list[ToolCall]:
-    answers = {one.get("id"): one for one in messages if one.get("role") == "tool" and _by(one) == requestor}
+    answers = {str(one.get("id")): one for one in messages if one.get("role") == "tool" and _by(one) == requestor}
     calls = []
     for message in messages:
-        for asked in message.get("tool_calls") or ():
+        for asked in dicts_of(message.get("tool_calls")):
             if _by(asked) == requestor:
-                answer = answers.get(asked.get("id"))
+                answer = answers.get(str(asked.get("id")))
                 failed = bool(answer and answer.get("error"))
                 result = answer and wire_result(answer.get("content"), is_error=failed)
-                calls.append(ToolCall(None, asked["name"], asked.get("arguments") or {}, result, failed))
+                calls.append(ToolCall(None, str(asked.get("name")), asked.get("arguments") or {}, result, failed))
     return calls
 
 
@@ -157,22 +159,22 @@ def _chat(message: Mapping[str, Any]) -> dict[str, Any]:
             "type": "function",
             "function": {"name": call.get("name"), "arguments": json.dumps(call.get("arguments") or {})},
         }
-        for call in message.get("tool_calls") or ()
+        for call in dicts_of(message.get("tool_calls"))
         if _by(call) != "user"
     ]
     return {**chat, "tool_calls": calls} if calls else chat
 
 
 def _instructions(task: Mapping[str, Any]) -> str | None:
-    given = (task.get("user_scenario") or {}).get("instructions")
+    given = dict_of(task.get("user_scenario")).get("instructions")
     if not isinstance(given, Mapping):
-        return given
+        return text_or_none(given)
     parts = (given.get(key) for key in ("reason_for_call", "known_info", "unknown_info", "task_instructions"))
-    return "\n".join(part for part in parts if part)
+    return "\n".join(part for part in parts if isinstance(part, str) and part)
 
 
 def _tokens(answers: Sequence[Mapping[str, Any]], kind: str) -> int | None:
-    counts = [(answer.get("usage") or {}).get(kind) for answer in answers if answer.get("usage")]
+    counts = [count_or_none(dict_of(answer.get("usage")).get(kind)) for answer in answers if answer.get("usage")]
     return sum(counts) if counts and None not in counts else None
 
 
@@ -183,6 +185,8 @@ def _verdict(reward: Any, error: Any) -> dict[str, Any]:
     """The reward; a run that its harness broke off has one of 0, which says nothing of the agent."""
     if error or reward is None:
         return verdict(None, status="error", error=str(error or "the simulation was not rewarded"))
+    if number_or_none(reward) is None or reward > 1:
+        return verdict(None, label=reward, status="unparsed", error=f"the reward {reward!r:.60} is not from 0 to 1")
     return verdict(reward)
 
 
@@ -191,8 +195,8 @@ def _base(source: str, record: Mapping[str, Any], messages: Sequence[Any], calls
     return {
         "task_id": str(record.get("task_id")),
         "agent": source,
-        "trial": record.get("trial") or 0,
-        "output": next((answer["content"] for answer in reversed(answers) if answer.get("content")), None),
+        "trial": count_or_none(record.get("trial")) or 0,
+        "output": said_last(messages, "assistant"),
         "messages": list(messages),
         "tool_calls": [call.to_dict() for call in calls],
         "turns": len(answers),
@@ -204,7 +208,7 @@ def _actions(given: Any) -> list[dict[str, Any]] | None:
     if not isinstance(given, list):
         return None
     actions = []
-    for action in given:
+    for action in dicts_of(given):
         if _by(action) == "assistant":
             call = {"name": action.get("name"), "arguments": action.get("arguments", action.get("kwargs")) or {}}
             extra = {"id": action.get("action_id"), "compare_args": action.get("compare_args")}

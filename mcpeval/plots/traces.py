@@ -10,7 +10,7 @@ import pandas as pd
 
 from ..errors import InputError
 from ..evaluators.called import check_columns, made_calls
-from ..frames import rows_of
+from ..frames import cells_of, rows_of
 from .paper import (
     LABEL,
     STYLE,
@@ -185,7 +185,7 @@ def tool_use(runs: pd.DataFrame, *, by: str = "agent", most: int = 20, ax: Axes 
     check_columns("plots.tool_use", runs.columns, expected=False)
     if isinstance(most, bool) or not isinstance(most, int) or most < 1:
         raise InputError(f"tool_use: most={most!r} should be a whole number from 1 on")
-    names = list(dict.fromkeys(text_of(name) for name in runs[by]))
+    names = list(dict.fromkeys(text_of(name) for name in cells_of(runs[by])))  # as rows_of has them
     calls, counted = _calls(runs, by)
     lost = len(runs) - sum(counted.values())
     tools = _most_called(calls, most)

@@ -13,12 +13,14 @@ from typing import Any
 import pandas as pd
 
 from ..attacks import select
-from ..errors import InputError, did_you_mean
+from ..errors import InputError, did_you_mean, is_one_of
 from ..evaluators.adapting import as_evaluator, as_evaluators
+from ..evaluators.composed import owner_of
+from ..reports.columns import check_ci, check_seed
 from ..scoring import score
 from ..scoring.inputs import read_runs
 from .effects import ALL, distribution, effects
-from .perturbations import CLEAN, KINDS, Perturbation, perturbations, seen
+from .perturbations import CLEAN, KINDS, Perturbation, answer_column, perturbations, seen
 
 __all__ = ["KINDS", "distribution", "probe"]
 
@@ -117,12 +119,15 @@ def probe(
     [['restated', -100.0], ['filler', -100.0]]
     """
     chosen, met = _kinds(kinds), select(attacks)
+    check_ci(ci, "probe")
+    check_seed(seed, "probe")
     given = read_runs(runs)
     all_rows = given.rows(given.names)
     jobs: list[Job] = []
     variants: list[dict[str, Any]] = []
     for one in as_evaluators(judge):
         one, rows = _in_columns(one, all_rows)
+        _check_answers(one, rows)
         changed: list[Job] = []
         for kind in chosen:
             made = perturbations(one, kind, met, other)
@@ -142,12 +147,19 @@ def probe(
 
 def _kinds(kinds: Any) -> list[str]:
     wanted = list(KINDS) if kinds is None else [kinds] if isinstance(kinds, str) else kinds
-    if not isinstance(wanted, Iterable) or not (wanted := list(dict.fromkeys(wanted))):
+    if not isinstance(wanted, Iterable) or not (wanted := list(wanted)):
         raise InputError(f"probe: kinds={kinds!r} should be some of {', '.join(KINDS)}")
     for kind in wanted:
-        if kind not in KINDS:
-            raise InputError(f"probe: kinds has {kind!r}. {did_you_mean(kind, KINDS)}")
-    return wanted
+        if not is_one_of(kind, KINDS):
+            raise InputError(f"probe: kinds has {kind!r:.80}. {did_you_mean(kind, KINDS)}")
+    return list(dict.fromkeys(wanted))
+
+
+def _check_answers(judge: Any, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse runs that have nothing that could be changed, because they lack the column."""
+    column = answer_column(judge)
+    if rows and not any(column in row for row in rows):
+        raise InputError(f"probe: runs has no column {column!r}, which is changed. {did_you_mean(column, rows[0])}")
 
 
 def _why_not(found: Sequence[tuple[Perturbation, Any, Any]], judge: Any) -> str | None:
@@ -213,12 +225,15 @@ def _verdicts(jobs: Sequence[Job], how: Mapping[str, Any]) -> pd.DataFrame:
 
 def _answered(variants: Sequence[Mapping[str, Any]], scored: pd.DataFrame) -> list[dict[str, Any]]:
     """The variants of every evaluator that the judges answered as: a jury's are its jurors' too."""
-    found = []
-    for variant in variants:
-        who = variant["evaluator"]
-        own = [name for name in dict.fromkeys(scored["evaluator"]) if name == who or name.startswith(f"{who}.")]
-        found += [{**variant, "evaluator": name} for name in own or [who]]
-    return found
+    judges = list(dict.fromkeys(variant["evaluator"] for variant in variants))
+    names: dict[str, list[str]] = {}
+    for name in dict.fromkeys(scored["evaluator"]):
+        names.setdefault(owner_of(name, judges), []).append(name)
+    return [
+        {**variant, "evaluator": name}
+        for variant in variants
+        for name in names.get(variant["evaluator"], [variant["evaluator"]])
+    ]
 
 
 def _forecast(jobs: Sequence[Job], variants: Sequence[Mapping[str, Any]], how: Mapping[str, Any]) -> pd.DataFrame:

@@ -205,10 +205,6 @@ def _self(judge: Any, column: str, other: str | None) -> list[Perturbation] | st
     return [made["other"], replace(made["own"], baseline="other")]
 
 
-def _short(model: str) -> str:
-    return model.rpartition("/")[2]
-
-
 # --- format -------------------------------------------------------------------------------------
 
 _FENCE = re.compile(r"\s*```[\w-]*\n(.*?)\n?```\s*", re.DOTALL)

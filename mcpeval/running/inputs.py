@@ -47,9 +47,7 @@ class Job:
 
     @property
     def run_id(self) -> str:
-        return content_id(
-            {"task": self.task.id, "agent": [self.agent.name, self.fingerprint], "trial": self.trial}
-        )
+        return content_id({"task": self.task.id, "agent": [self.agent.name, self.fingerprint], "trial": self.trial})
 
     def __str__(self) -> str:
         return f"task {self.task.id!r}, agent {self.agent.name!r}, trial {self.trial}"

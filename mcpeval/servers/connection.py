@@ -48,6 +48,8 @@ class Connection:
         The answer to ``initialize``: ``protocolVersion``, ``serverInfo``, ``capabilities``.
     death : str or None
         How the server ended, where it ended before it was told to, with the end of its stderr.
+    silent : bool
+        Whether it did not answer the last request in time.
     """
 
     def __init__(self, server: Server) -> None:
@@ -55,6 +57,7 @@ class Connection:
         self.tools: list[dict[str, Any]] = []
         self.info: dict[str, Any] = {}
         self.death: str | None = None
+        self.silent = False
         self._process: ServerProcess | None = None
         self._refusal: str | None = None  # the last HTTP status that was an error
         self._dispatcher: Any = None
@@ -206,6 +209,7 @@ class Connection:
         answer.add_done_callback(lambda task: task.cancelled() or task.exception())  # so that nobody logs it
         try:
             await asyncio.wait({answer, self._task}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+            self.silent = not answer.done()
             if answer.done():
                 return answer.result()
         except MCPError as error:

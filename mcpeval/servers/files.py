@@ -8,12 +8,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 from .._shipped import shipped
-from ..errors import InputError, did_you_mean
+from ..errors import FileError, InputError, did_you_mean
 from .origins import COMES_WITH, LAUNCHERS, Package, download_environment, package_of, program
 from .permissions import Permissions, read_json, read_permissions
 
@@ -261,7 +262,7 @@ def read_servers(source: Any, env: Mapping[str, str] | None = None) -> dict[str,
     Raises
     ------
     FileError
-        The file is not there, or is not JSON.
+        The file is not there, is not JSON, or holds what would be an InputError.
     InputError
         An entry names no command and no URL, has a value of a wrong type, or a misspelt key; the
         catalogue has no such name.
@@ -270,14 +271,21 @@ def read_servers(source: Any, env: Mapping[str, str] | None = None) -> dict[str,
         return {}
     if isinstance(source, (list, tuple)):
         return _picked(source, env)
-    where = "servers"
-    if isinstance(source, (str, os.PathLike)):
-        source, where = read_json(source), str(source)
-    if not isinstance(source, Mapping):
-        raise InputError(f"{where} should be a mapping of names to servers, not {type(source).__name__}")
-    entries = source.get("mcpServers", source)
+    if not isinstance(source, (str, os.PathLike)):
+        return _servers_of(source, env)
+    content = read_json(source)
+    try:
+        return _servers_of(content, env)
+    except InputError as error:
+        raise FileError(str(error), source) from None
+
+
+def _servers_of(given: Any, env: Mapping[str, str] | None) -> dict[str, Server]:
+    if not isinstance(given, Mapping):
+        raise InputError(f"servers should be a mapping of names to servers, not {type(given).__name__}")
+    entries = given.get("mcpServers", given)
     if not isinstance(entries, Mapping):
-        raise InputError(f"{where}: mcpServers should be a mapping of names to servers, not {type(entries).__name__}")
+        raise InputError(f"mcpServers should be a mapping of names to servers, not {type(entries).__name__}")
     return {name: _server(name, entry, env) for name, entry in entries.items()}
 
 
@@ -363,10 +371,12 @@ def permitted(servers: Mapping[str, Server], permissions: Any) -> dict[str, Serv
     Raises
     ------
     InputError
-        Somebody has to be asked about calls, and there is no function to ask.
+        Somebody has to be asked about calls, and there is no function to ask; a rule names a server that
+        is not there, and there is one of nearly that name.
     """
     general = read_permissions(permissions)
     if general is not None:
+        _check_servers_of(general, servers)
         servers = {
             name: replace(server, permissions=general.before(server.permissions)) for name, server in servers.items()
         }
@@ -376,6 +386,14 @@ def permitted(servers: Mapping[str, Server], permissions: Any) -> dict[str, Serv
                 f"server {name!r}: permissions say 'ask', and there is nobody to: give Permissions(..., ask=)"
             )
     return dict(servers)
+
+
+def _check_servers_of(permissions: Permissions, servers: Mapping[str, Server]) -> None:
+    """A rule may be about a server of another run; one with a misspelt name would allow in silence what it denies."""
+    for name in {name for rule in permissions.rules for name in rule.server}:
+        near = get_close_matches(name, servers, n=1, cutoff=0.8)
+        if near and not any(fnmatchcase(server, name) for server in servers):
+            raise InputError(f"permissions: there is no server {name!r}. Did you mean {near[0]!r}?")
 
 
 def _permissions(name: str, given: Any) -> Permissions | None:

@@ -42,7 +42,7 @@ def _row(server: Server) -> dict[str, Any]:
     lacks = [f"variable {name}" for name in missing]
     filled = server.resolve(dict.fromkeys([*missing, *OF_A_RUN], ""))
     package, launcher = filled.package, Path(filled.command).name
-    if server.transport == "stdio" and filled.executable is None:
+    if server.transport == "stdio" and filled.executable is None and filled.command:
         from_where = COMES_WITH.get(launcher)
         lacks.append(f"command {server.command}" + (f" of {from_where}" if from_where else ""))
     elif package is None and (module := _lacking_module(filled)) is not None:

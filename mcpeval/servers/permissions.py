@@ -72,7 +72,7 @@ class Permission:
             return False
         enough = all if self.action == "allow" else any
         for place, patterns in self.arguments.items():
-            values = [arguments[place]] if place in arguments else list(_at(arguments, place.split(".")))
+            values = list(_at(arguments, place))
             if not values or not enough(_match(_text(value), patterns) for value in values):
                 return False
         return True
@@ -123,8 +123,8 @@ class Permissions:
             raise InputError(f"permissions: rules={self.rules!r:.80} should be a list of rules")
         object.__setattr__(self, "rules", tuple(_rule(rule) for rule in self.rules))
         object.__setattr__(self, "default", _action(self.default, "permissions: default"))
-        if not callable(self.ask) and self.ask is not None:
-            raise InputError(f"permissions: ask={self.ask!r:.80} should be a function of (server, tool, arguments)")
+        if self.ask is not None:
+            _check_ask(self.ask)
 
     @property
     def may_ask(self) -> bool:
@@ -159,6 +159,8 @@ class Permissions:
                 answer = await self.ask(server, tool, dict(arguments))
             else:
                 answer = await asyncio.to_thread(self.ask, server, tool, dict(arguments))
+                if inspect.isawaitable(answer):  # of an object whose __call__ is async, or a lambda around one
+                    answer = await answer
         if isinstance(answer, str):
             return _denial(server, tool, answer, True)
         return None if answer is True else denial
@@ -182,16 +184,17 @@ def read_permissions(source: Any) -> Permissions | None:
     InputError
         It is none of these.
     FileError
-        The file is not there, or is not JSON.
+        The file is not there, is not JSON, or holds none of these.
     """
     if source is None or isinstance(source, Permissions):
         return source
-    if isinstance(source, (str, os.PathLike)):
-        source = read_json(source)
-    if isinstance(source, Mapping):
-        _check_keys(source, ("rules", "default"), "permissions")
-        return Permissions(source.get("rules", ()), source.get("default", "allow"))
-    return Permissions(source)
+    if not isinstance(source, (str, os.PathLike)):
+        return _permissions_of(source)
+    content = read_json(source)
+    try:
+        return _permissions_of(content)
+    except InputError as error:
+        raise FileError(str(error), source) from None
 
 
 def read_json(path: str | os.PathLike) -> Any:
@@ -209,6 +212,13 @@ def read_json(path: str | os.PathLike) -> Any:
         raise FileError(f"cannot be read: {error}", path) from None
 
 
+def _permissions_of(given: Any) -> Permissions:
+    if isinstance(given, Mapping):
+        _check_keys(given, ("rules", "default"), "permissions")
+        return Permissions(given.get("rules", ()), given.get("default", "allow"))
+    return Permissions(given)
+
+
 def _rule(given: Any) -> Permission:
     if isinstance(given, Permission):
         return given
@@ -218,6 +228,17 @@ def _rule(given: Any) -> Permission:
         )
     _check_keys(given, [f.name for f in fields(Permission)], "permission")
     return Permission(**given)
+
+
+def _check_ask(ask: Any) -> None:
+    if not callable(ask):
+        raise InputError(f"permissions: ask={ask!r:.80} should be a function of (server, tool, arguments)")
+    try:
+        inspect.signature(ask).bind("", "", {})
+    except TypeError as error:
+        raise InputError(f"permissions: ask={ask!r:.80} does not take (server, tool, arguments): {error}") from None
+    except ValueError:
+        pass  # a builtin without a signature: calling it will tell
 
 
 def _check_keys(given: Mapping[str, Any], known: Sequence[str], what: str) -> None:
@@ -244,15 +265,19 @@ def _match(text: str, patterns: Sequence[str]) -> bool:
     return any(fnmatchcase(text, pattern) for pattern in patterns)
 
 
-def _at(value: Any, place: Sequence[str]) -> Iterator[Any]:
-    """What stands at a place; every member of a list or a dict where the place says ``*``."""
-    if not place:
-        yield value
-        return
+def _at(value: Any, place: str) -> Iterator[Any]:
+    """All that stands at a place; every member of a list or a dict where the place says ``*``.
+
+    A name may have dots itself: ``a.b`` is the member ``b`` of ``a``, and the argument of that name, and where
+    both are there no rule may miss one of them.
+    """
     members = value if isinstance(value, Mapping) else dict(enumerate(value)) if isinstance(value, list) else {}
     for key, member in members.items():
-        if place[0] in ("*", str(key)):
-            yield from _at(member, place[1:])
+        for name in {str(key), "*"}:
+            if place == name:
+                yield member
+            elif place.startswith(f"{name}."):
+                yield from _at(member, place[len(name) + 1 :])
 
 
 def _text(value: Any) -> str:

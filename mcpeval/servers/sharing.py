@@ -6,8 +6,12 @@ import asyncio
 from contextlib import suppress
 from typing import Any
 
+from ..errors import ServerError
 from .connection import Connection
 from .files import Server
+
+SIGN_OF_LIFE = 5.0
+"""Seconds for the answer of a shared server that has left a call without one."""
 
 
 class SharedServers:
@@ -15,7 +19,8 @@ class SharedServers:
 
     A server that dies answers the calls that wait for it, and those of the runs that have it, with
     errors; a run that begins after that gets a new one.  So does a run that begins after a start
-    that failed; those that waited for that start share its failure.
+    that failed; those that waited for that start share its failure.  One that left a call without an
+    answer is asked for a sign of life before the next run gets it, and ended where it gives none.
 
     To be entered: leaving it ends every server.
     """
@@ -28,12 +33,12 @@ class SharedServers:
         return self
 
     async def __aexit__(self, *exception: Any) -> None:
+        for opening in self._opening.values():
+            opening.cancel()
         for connection in self._connections:
             connection.stop()
         await asyncio.gather(*(connection.close() for connection in self._connections))
-        for opening in self._opening.values():
-            with suppress(Exception):
-                await opening
+        await asyncio.gather(*self._opening.values(), return_exceptions=True)
 
     async def connection(self, server: Server) -> Connection:
         """The session with `server`, resolved; it is started where there is none that lives.
@@ -44,18 +49,29 @@ class SharedServers:
             It does not start.
         """
         opening = self._opening.get(server.name)
-        if opening is None or (opening.done() and (opening.exception() or not opening.result().alive)):
-            connection = Connection(server)
-            self._connections.append(connection)
-            opening = self._opening[server.name] = asyncio.create_task(_opened(connection))
-            opening.add_done_callback(lambda task: task.exception())  # so that nobody logs it
+        if opening is None or (opening.done() and not _usable(opening)):
+            before = None if opening is None or opening.exception() else opening.result()
+            opening = self._opening[server.name] = asyncio.create_task(self._opened(server, before))
+            opening.add_done_callback(lambda task: task.cancelled() or task.exception())  # so that nobody logs it
         return await asyncio.shield(opening)  # the run that asked first may be cancelled; others wait too
 
+    async def _opened(self, server: Server, before: Connection | None) -> Connection:
+        """A session with `server`: the one `before` where it still answers, else a new one."""
+        if before is not None and before.alive:
+            with suppress(ServerError):
+                await before.request("ping", timeout=min(SIGN_OF_LIFE, server.call_timeout))
+            if not before.silent:
+                return before
+            before.stop()
+        connection = Connection(server)
+        self._connections.append(connection)
+        try:
+            await connection.open()
+        except BaseException:
+            await connection.close()
+            raise
+        return connection
 
-async def _opened(connection: Connection) -> Connection:
-    try:
-        await connection.open()
-    except BaseException:
-        await connection.close()
-        raise
-    return connection
+
+def _usable(opening: asyncio.Task[Connection]) -> bool:
+    return opening.exception() is None and opening.result().alive and not opening.result().silent

@@ -2,7 +2,8 @@
 
 The SDK has one of its own.  This one reads in linear time (the SDK's is quadratic in the length of
 a message: 20 MB take it nine seconds), puts a limit to a message, takes what is not JSON-RPC for a
-server's chatter, and leaves no process of the server's group behind, whatever ends it.
+server's chatter, and leaves no process of the server's group behind, whatever ends it; where this
+process is killed outright, the kernel ends the server, and what that has started has to notice itself.
 """
 
 from __future__ import annotations
