@@ -234,10 +234,12 @@ def test_an_answer_that_was_paid_for_is_given_though_the_disk_is_full(endpoint, 
         resource.setrlimit(resource.RLIMIT_FSIZE, (1, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
         with warnings.catch_warnings(record=True) as caught:
             scores = score(frame, judge, cache=cache)
-        return [scores["status"].tolist(), [str(w.message) for w in caught if "is not kept" in str(w.message)]]
+        warned = [str(w.message) for w in caught if "is not kept" in str(w.message)]
+        return [scores["status"].tolist(), scores["error"].tolist(), warned]
 
-    statuses, warned = in_child(child)
-    assert statuses == ["ok"] * 4 and len(warned) == 1 and str(tmp_path) in warned[0]
+    statuses, errors, warned = in_child(child)
+    assert statuses == ["ok"] * 4, errors
+    assert len(warned) == 1 and str(tmp_path) in warned[0]
 
 
 @pytest.fixture

@@ -201,9 +201,9 @@ def test_a_folder_of_files_is_shown_as_their_report_made_anew_when_one_changes(t
         to_csv(scores, tmp_path / "scores.csv")
         text = get(dashboard.url)[2]
         assert 'id="summary"' in text and 'id="records"' in text
-        to_csv(scores.assign(run_id="stranger"), tmp_path / "scores.csv")
-        status, _, text = get(dashboard.url, "/report")
-        assert status == 500 and "runs has not" in text
+        to_csv(scores.head(1).assign(run_id="stranger", agent="someone else"), tmp_path / "others.csv")
+        status, _, text = get(dashboard.url, "/report")  # the newest file's experiment, without the runs of the other
+        assert status == 200 and "someone else" in text and runs["agent"][0] not in text
 
 
 def test_what_cannot_be_served_is_said(tmp_path, capsys):

@@ -110,6 +110,14 @@ def test_whoever_won_everything_has_no_strength_but_a_message():
     assert np.isfinite(held[["low", "high"]]).all().all()
 
 
+def test_nothing_but_ties_is_no_finding_of_equal_strength():
+    scores = games([[0, 4], [0, 0]], ["a", "b"]).assign(score=0.5)
+    with pytest.warns(UserWarning, match="no comparison was decided"):
+        found = ranked(scores, prior=0.5)
+    assert found[["strength", "low", "high", "rank"]].isna().all(axis=None)
+    assert found["ties"].tolist() == [4, 4]
+
+
 def test_agents_who_never_met_are_not_compared():
     apart = [[0, 3, 0, 0], [2, 0, 0, 0], [0, 0, 0, 3], [0, 0, 2, 0]]
     with pytest.warns(UserWarning, match="never met"):

@@ -326,8 +326,11 @@ def test_a_workdir_is_the_path_of_a_folder():
 
 
 def test_a_folder_that_cannot_be_kept_takes_nothing_from_the_run(seed, tmp_path, places):
-    (tmp_path / "file").write_text("no folder")
-    row = run(task(seed), in_folder(lambda folder: "done"), cache=False, keep_workdirs=tmp_path / "file").iloc[0]
+    def in_the_way(folder):
+        (tmp_path / "file").write_text("no folder")
+        return "done"
+
+    row = run(task(seed), in_folder(in_the_way), cache=False, keep_workdirs=tmp_path / "file").iloc[0]
     assert (row["status"], row["output"]) == ("ok", "done")
     assert "file" in row["metadata"]["workdir"]["not_kept"]
     assert os.listdir(places) == []

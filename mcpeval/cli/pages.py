@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 from typing import Any
 
@@ -46,4 +45,6 @@ def _serve(arguments: argparse.Namespace) -> None:
 
 
 def _draw_without_a_screen() -> None:
-    os.environ.setdefault("MPLBACKEND", "agg")
+    import matplotlib
+
+    matplotlib.use("agg")

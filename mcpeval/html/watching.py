@@ -108,7 +108,7 @@ class Folder:
         return (self.home / DATABASE).exists() or bool(records(self.home))
 
     def report(self) -> Page:
-        """The report of the newest runs and the newest scores; written again where a file has changed.
+        """The report of the newest file, and of the runs or scores that belong to it; again where one has changed.
 
         Raises
         ------
@@ -127,11 +127,19 @@ class Folder:
         for path in files:
             frame = read_runs(path)
             kind = kind_of(frame)
-            if kind is not None:
-                found.setdefault(kind, frame)
+            if kind is not None and kind not in found and _are_one_experiment(found | {kind: frame}):
+                found[kind] = frame
             if len(found) == 2:  # what is older, or no frame, is not read
                 break
         if not found:
             raise FileError(f"no runs and no scores in its files ({', '.join(SUFFIXES)})", self.path)
         images = self.home if (self.home / DATABASE).exists() else None
         return document(found.get("scores"), found.get("runs"), title=self.path.name, cache=images)
+
+
+def _are_one_experiment(frames: dict[str, pd.DataFrame]) -> bool:
+    """Whether the scores, where there are both, are of those runs."""
+    if len(frames) < 2 or not all("run_id" in frame.columns for frame in frames.values()):
+        return True
+    scored, known = (set(frames[kind]["run_id"].dropna().astype(str)) for kind in ("scores", "runs"))
+    return scored <= known

@@ -77,7 +77,7 @@ def rank(
     -----
     UserWarning
         There are no strengths: an agent won, or lost, all comparisons with the others, or some never
-        met, not even through others. Or an end of an interval is not bounded, because that is so in
+        met, not even through others, or all were ties. Or an end of an interval is not bounded, because that is so in
         resamples.
 
     Raises
@@ -123,11 +123,14 @@ def _ranking(
         raise InputError(f"rank: baseline={baseline!r:.80} is no agent. {did_you_mean(baseline, names)}")
     place = None if baseline is None else names.index(baseline)
     wins = _wins(own, names, tasks, prior)
-    strengths = stats.bradley_terry(wins.sum(0))
+    decided = any(one.score not in (0.5, None) and not np.isnan(one.score) for one in own)
+    # Of nothing but ties the likeliest strengths are equal, in every resample: an interval of no width, and no finding.
+    strengths = stats.bradley_terry(wins.sum(0)) if decided else np.full(len(names), np.nan)
     low = high = np.full(len(names), np.nan)
     where = "".join(f" in {key}={value!r}" for key, value in group.items())
     if np.isnan(strengths).any():
-        warnings.warn(f"rank: there are no strengths{where}: {_why(wins.sum(0), names)}", stacklevel=3)
+        why = _why(wins.sum(0), names) if decided else "no comparison was decided"
+        warnings.warn(f"rank: there are no strengths{where}: {why}", stacklevel=3)
     else:
         strengths = strengths - (0.0 if place is None else strengths[place])
         low, high = stats.resampled_strengths(wins, ci=ci, baseline=place, seed=seed)
