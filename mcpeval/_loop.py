@@ -30,7 +30,7 @@ class _LoopThread:
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
         watch(self.loop)
-        self._closing = False
+        self.ending = self._closing = False
         self.thread = threading.Thread(target=self._turn, name="mcpeval-loop", daemon=True)
         self.thread.start()
 
@@ -45,6 +45,7 @@ class _LoopThread:
 
     def close(self, patience: float = 5.0) -> None:
         """Cancel what still runs, wait `patience` seconds for it at most, and end the thread."""
+        self.ending = True
         if not self.thread.is_alive():
             return
         with suppress(TimeoutError):
@@ -171,6 +172,10 @@ def run_sync(coro: Coroutine[Any, Any, T], *, tick: Callable[[], None] | None = 
         raise
     try:
         return call.task.result()
+    except asyncio.CancelledError:
+        if home.ending and threading.current_thread() is not threading.main_thread():
+            raise SystemExit from None  # the process ends: a thread that goes on would only print what was cancelled
+        raise
     finally:
         del call  # it holds the exception, whose traceback holds this frame
 

@@ -47,6 +47,7 @@ def endpoint(_endpoint):
     """A real HTTP endpoint on loopback that speaks the chat-completions protocol."""
     _endpoint.reset()
     yield _endpoint
+    _endpoint.script(None)
     _endpoint.reset()
 
 

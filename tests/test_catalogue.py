@@ -86,7 +86,8 @@ def test_servers_are_picked_by_name_and_may_stand_under_another_beside_ones_own(
         read_servers(["tiem"])
 
 
-def test_a_key_that_is_not_set_is_named_with_its_server_before_anything_starts(monkeypatch):
+def test_a_key_that_is_not_set_is_named_with_its_server_before_anything_starts(monkeypatch, commands):
+    commands("uvx")
     started = []
     monkeypatch.delenv("SERPER_API_KEY", raising=False)
     monkeypatch.setattr("mcpeval.servers.connection.ServerProcess", lambda *given: started.append(given))

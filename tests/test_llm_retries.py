@@ -95,6 +95,8 @@ def test_a_longer_wait_than_max_wait_is_not_begun(ask, endpoint):
 
 @pytest.mark.parametrize("name", ["hang", "drip"])
 def test_an_attempt_is_over_at_its_timeout_even_when_bytes_keep_coming(ask, endpoint, name):
+    ask("good")  # the libraries are loaded
+    endpoint.reset()
     error = fails(ask, name, timeout=0.4, retries=1)
     assert endpoint.count == 2 and error.error_class == "timeout" and "timeout=0.4" in str(error)
 

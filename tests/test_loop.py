@@ -381,3 +381,23 @@ def test_the_stop_button_of_a_notebook_cancels_the_cell_and_the_next_cell_works(
     finally:
         client.stop_channels()
         manager.shutdown_kernel(now=True)
+
+
+def test_a_thread_that_waits_while_the_process_ends_says_nothing():
+    code = """
+import asyncio, sys, threading, time
+from mcpeval._loop import run_sync
+
+async def slow():  # to clean up: the other thread has time to say what was cancelled under it
+    try:
+        await asyncio.sleep(60)
+    finally:
+        await asyncio.sleep(0.5)
+
+for wait in (slow, lambda: asyncio.sleep(60)):
+    threading.Thread(target=lambda wait=wait: run_sync(wait()), daemon=True).start()
+time.sleep(0.5)
+sys.exit(7)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (7, "", "")
