@@ -115,10 +115,12 @@ def test_calls_wait_for_their_turn_outside_their_time_limit():
 
 def test_a_cancelled_call_gives_the_model_back_whether_it_runs_or_waits():
     async def main():
+        await llm.complete(MODEL, user("Hello."), **SHORT)  # the libraries are loaded
         long = asyncio.create_task(llm.complete(MODEL, user("Tell a long story."), max_tokens=6000))
+        await asyncio.sleep(0.3)  # and this one has the model
         waiting = asyncio.create_task(llm.complete(MODEL, user("Hi."), max_tokens=6000))
         last = asyncio.create_task(llm.complete(MODEL, user("Say hello."), **SHORT))
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(0.2)
         waiting.cancel()
         await asyncio.wait([waiting])
         long.cancel()
