@@ -19,7 +19,9 @@ demo: setup
 
 test: setup browser
 	$(VENV)/bin/ruff check .
-	$(VENV)/bin/python -m pytest -n 2 --dist loadfile
+	$(VENV)/bin/python -m pytest -n 2 --dist loadfile || { test $$? -eq 1 && \
+	  echo "Once more, one after the other: what failed may have been beside a test that took the whole machine." && \
+	  $(VENV)/bin/python -m pytest --last-failed --last-failed-no-failures none; }
 
 # Executed copies to read in a browser.
 notebooks: setup
