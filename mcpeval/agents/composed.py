@@ -57,7 +57,7 @@ class Workflow:
 
     async def work(self, task: Task, session: Session) -> Any:
         """What `__call__` does; raises `Stopped` where the work ends early."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no method work")
 
     async def __call__(self, task: Task, session: Session) -> Any:
         if task is not session.task:  # a callable gives it a task of its own
